@@ -75,14 +75,13 @@ const FADING_SECONDS: f64 = 10.0;
 /// How often the averages are updated.
 const UPDATE_PERIOD: Nanos = SECOND;
 
-/// No longer wait is told: a level that drains so slowly hangs.
-const WAIT_MAX: Duration = Duration::from_secs(3600);
+/// No longer wait is told: a level that drains so slowly hangs, and nobody knows when it goes on.
+const WAIT_MAX: Duration = Duration::from_secs(300);
+/// The wait that a suggestion goes by if nobody knows the wait: a client should not stay away for long after a level has recovered.
+const UNKNOWN_WAIT: Duration = Duration::from_secs(60);
 
 /// The least suggestion: the header has whole seconds, and 0 would be an invitation to try again at once.
 const RETRY_SECONDS_MIN: f64 = 1.0;
-/// The longest suggestion. No request waits longer than a minute in a queue (HF-6), so what waits now says nothing about what
-/// waits later than that; and a client should not stay away for long after a level has recovered.
-const RETRY_SECONDS_MAX: f64 = 60.0;
 /// Suggestions are spread over this part of the wait, so that clients do not come back together.
 const SPREAD: f64 = 0.5;
 /// And over so many seconds at least. Whole seconds leave two values then.
@@ -113,8 +112,8 @@ impl DrainMeter {
 
     /// How long a request would have waited that is rejected now: behind so many that wait, with so many running.
     ///
-    /// As long as no request has ended, all that is known is that each takes longer than this. `None` for a saturated level in
-    /// which nothing runs: it does not drain, and nobody knows when it will.
+    /// As long as no request has ended, all that is known is that each takes longer than this. `None` if nobody knows: for a
+    /// saturated level in which nothing runs, and for one that drains so slowly that the wait would be more than five minutes.
     pub fn expected_wait(&self, now: Instant, waiting: usize, running: usize) -> Option<Duration> {
         if running == 0 {
             return (!self.is_saturated).then_some(Duration::ZERO);
@@ -125,7 +124,7 @@ impl DrainMeter {
         let drained = if latest.ended > 0.0 { latest.ended } else { to_f64(running as u64) };
         // The request itself needs a seat too.
         let wait = (to_f64(waiting as u64) + 1.0) * latest.seconds / drained;
-        Some(Duration::try_from_secs_f64(wait).unwrap_or(WAIT_MAX).min(WAIT_MAX))
+        Duration::try_from_secs_f64(wait).ok().filter(|wait| *wait <= WAIT_MAX)
     }
 
     /// How many requests end in a second while the level is saturated; `None` if none has ended in such a time.
@@ -137,14 +136,12 @@ impl DrainMeter {
         (latest.ended > 0.0 && per_second.is_finite()).then_some(DrainRate { per_second, counted: latest.ended })
     }
 
-    /// When a client should try again that would have had to wait so long: in whole seconds, from 1 to 60. Two clients get
-    /// different suggestions, so that they do not come back together.
+    /// When a client should try again that would have had to wait so long: in whole seconds, at least one, and never less than
+    /// the wait. Two clients get different suggestions, so that they do not come back together.
     pub fn retry_after(&mut self, expected_wait: Duration) -> Duration {
-        // So that suggestions differ also where waits are longer than any of them.
-        let wait = expected_wait.as_secs_f64().min(RETRY_SECONDS_MAX / (1.0 + SPREAD));
+        let wait = expected_wait.min(WAIT_MAX).as_secs_f64();
         let spread = (wait * SPREAD).max(SPREAD_SECONDS_MIN);
-        let seconds = (wait + spread * self.next_random()).ceil().clamp(RETRY_SECONDS_MIN, RETRY_SECONDS_MAX);
-        Duration::from_secs_f64(seconds)
+        Duration::from_secs_f64((wait + spread * self.next_random()).ceil().max(RETRY_SECONDS_MIN))
     }
 
     /// What a client of that level is told that is rejected now.
@@ -152,7 +149,7 @@ impl DrainMeter {
         // Requests that linger hold seats too.
         let running = set.executing().max(usize::from(set.seats_in_use() > 0));
         let expected_wait = self.expected_wait(now, set.waiting(), running);
-        Advice { retry_after: self.retry_after(expected_wait.unwrap_or(Duration::MAX)), expected_wait }
+        Advice { retry_after: self.retry_after(expected_wait.unwrap_or(UNKNOWN_WAIT)), expected_wait }
     }
 
     /// Lets the past fade, and adds what has happened since.
@@ -372,10 +369,11 @@ mod tests {
             meter.note(at(10 * n), true, 1);
         }
         let wait_after = |s: i64| meter.expected_wait(at(10_000 + 1_000 * s), 99, 1).unwrap();
-        let waits = [0, 10, 30, 60].map(|s| wait_after(s).as_millis());
+        let waits = [0, 10, 30, 50].map(|s| wait_after(s).as_millis());
         assert!((950..1_050).contains(&waits[0]), "{waits:?}");
-        assert!(waits.is_sorted_by(|a, b| a < b) && waits[3] > 500_000, "{waits:?}");
-        assert_eq!([1_000, 100_000, 10_000_000].map(wait_after), [WAIT_MAX; 3]);
+        assert!(waits.is_sorted_by(|a, b| a < b) && waits[3] > 100_000, "{waits:?}");
+        let unknown = |s: i64| meter.expected_wait(at(10_000 + 1_000 * s), 99, 1);
+        assert_eq!([100, 1_000, 100_000, 10_000_000].map(unknown), [None; 4], "it hangs");
     }
 
     #[test]
@@ -407,12 +405,11 @@ mod tests {
         assert_eq!(meter.expected_wait(at(50), 0, 0), Some(Duration::ZERO));
         meter.note(at(0), true, 0);
         assert_eq!(meter.expected_wait(at(50), 0, 0), None);
-        assert!((41..=60).contains(&meter.retry_after(Duration::MAX).as_secs()));
     }
 
     #[test]
     fn suggestions_are_spread_over_half_the_wait() {
-        for (wait, from, to) in [(0, 1, 2), (1, 2, 3), (10, 11, 15), (40, 41, 60), (3_600, 41, 60)] {
+        for (wait, from, to) in [(0, 1, 2), (1, 2, 3), (10, 11, 15), (40, 41, 60), (200, 201, 300)] {
             let mut meter = DrainMeter::new(at(0), 3);
             let mut counts = HashMap::<u64, u32>::new();
             for _ in 0..10_000 {
@@ -425,6 +422,28 @@ mod tests {
                 counts.values().all(|count| *count > fair * 3 / 4 && *count < fair * 5 / 4),
                 "{wait} s: {counts:?}"
             );
+        }
+    }
+
+    #[test]
+    fn no_suggestion_is_less_than_the_wait_that_is_told() {
+        for seats in [1, 7] {
+            let mut level = Simulated::new(seats, 900, 5);
+            (0..500).for_each(|_| {
+                level.arrive(0);
+            });
+            for now in (1_000..40_000).step_by(500) {
+                level.run_until(now);
+                let advice = level.meter.advise(at(now), &level.set);
+                match advice.expected_wait {
+                    Some(wait) => {
+                        let most = wait.as_secs_f64() + (wait.as_secs_f64() * SPREAD).max(SPREAD_SECONDS_MIN);
+                        assert!(advice.retry_after >= wait, "{advice:?}");
+                        assert!(advice.retry_after.as_secs_f64() <= most.ceil(), "{advice:?}");
+                    }
+                    None => assert!((61..=90).contains(&advice.retry_after.as_secs()), "{advice:?}"),
+                }
+            }
         }
     }
 

@@ -37,7 +37,7 @@ pub use observe::debug;
 pub use observe::explain::{
     ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel, TriedSchema, WaitOutcome,
 };
-pub use observe::flows::{FlowDelay, FlowFigures, FlowId, FlowUsage, LevelFlows};
+pub use observe::flows::{FlowDelay, FlowFigures, FlowId, FlowMoment, FlowUsage, LevelFlows};
 pub use observe::metrics::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
 pub use observe::status::{LevelStatus, SeatLimits};
 

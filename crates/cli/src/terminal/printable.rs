@@ -1,44 +1,21 @@
 //! Text from clients, servers and logs, made safe for a terminal: names may hold control characters, which a terminal would
-//! carry out, and characters that hide or reorder text.
+//! carry out, and characters that hide or reorder text. The rule is the gateway's, for its logs and its dashboard.
 
 use std::borrow::Cow;
 
-/// Replaces a character that is not shown.
+use evenkeel_gateway::observe::visible::is_visible;
+
+pub(crate) use evenkeel_gateway::observe::visible::{visible as printable, visible_json as printable_json};
+
+/// Stands for a character that is not shown.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// The text, with each such character replaced.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_printable) {
+/// The text with one character in place of each that is not shown, where places in the text must stay what they are.
+pub(crate) fn same_width(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_visible) {
         return Cow::Borrowed(text);
     }
-    text.chars().map(|character| if is_printable(character) { character } else { REPLACEMENT }).collect()
-}
-
-/// JSON in which such characters are escaped: it means the same to a program, and is safe for a terminal.
-pub(crate) fn printable_json(json: &str) -> Cow<'_, str> {
-    // A line break is between members: strings have it escaped.
-    let is_kept = |character: char| character == '\n' || is_printable(character);
-    if json.chars().all(is_kept) {
-        return Cow::Borrowed(json);
-    }
-    let mut text = String::with_capacity(json.len() + 32);
-    for character in json.chars() {
-        if is_kept(character) {
-            text.push(character);
-        } else {
-            // All of these are in the basic plane, so that one escape is enough.
-            text += &format!("\\u{:04x}", u32::from(character));
-        }
-    }
-    Cow::Owned(text)
-}
-
-fn is_printable(character: char) -> bool {
-    // Control characters; marks that are invisible or change the direction of text; separators of lines.
-    let is_hidden = matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}');
-    !character.is_control() && !is_hidden
+    text.chars().map(|character| if is_visible(character) { character } else { REPLACEMENT }).collect()
 }
 
 #[cfg(test)]
@@ -48,16 +25,17 @@ mod tests {
     #[test]
     fn nothing_reaches_a_terminal_that_it_would_carry_out() {
         assert_eq!(printable("system:node:ä→日本"), "system:node:ä→日本");
-        assert_eq!(printable("a\u{1b}[2Jb\u{9b}31m\u{7}\r\n\t"), "a�[2Jb�31m����");
-        assert_eq!(printable("ab\u{202e}txt\u{200b}"), "ab�txt�");
+        assert_eq!(printable("a\u{1b}[2Jb\u{9b}31m\u{7}\r\n"), r"a\u{1b}[2Jb\u{9b}31m\u{7}\u{d}\u{a}");
+        assert_eq!(printable("ab\u{202e}txt\u{200b}"), r"ab\u{202e}txt\u{200b}");
+        assert_eq!(same_width("a\u{1b}[2Jb\u{9b}31m\u{7}\r\n\t"), "a�[2Jb�31m����");
     }
 
     #[test]
     fn json_says_the_same() {
-        let name = "a\u{1b}\u{7f}\u{9b}31m\u{202e}\u{feff}ä\"\\";
+        let name = "a\u{1b}\u{7f}\u{9b}31m\u{202e}\u{feff}\u{e0041}ä\"\\";
         let json = serde_json::to_string(name).unwrap();
         let escaped = printable_json(&json);
-        assert!(escaped.chars().all(is_printable), "{escaped}");
+        assert!(escaped.chars().all(is_visible), "{escaped}");
         assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), name);
         assert_eq!(printable_json("{}"), "{}");
         assert_eq!(printable_json("{\n \"\u{7f}\": 1\n}"), "{\n \"\\u007f\": 1\n}");

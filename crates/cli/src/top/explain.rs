@@ -194,6 +194,8 @@ fn rejections(reason: &str, rate: f64) -> String {
         "queue-full" => "their queue was full",
         "concurrency-limit" => "all seats were taken, and the level has no queues",
         "time-out" => "they reached the maximum wait",
+        "cancelled" => "their clients disconnected while they waited",
+        "too-many-long-running" => "the level had as many long-running requests as it may have",
         _ => "the server gives no other reason",
     };
     format!("{} requests are rejected per second ({reason}): {meaning}.", amount(rate))

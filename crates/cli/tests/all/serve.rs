@@ -546,4 +546,6 @@ fn without_its_store_and_without_a_copy_the_gateway_says_what_to_do() {
         code == Some(1) && said.contains("there is no copy of the objects") && said.contains("is damaged"),
         "{said}"
     );
+    // What redb asserts of its file is in the error, and not printed before it.
+    assert!(!said.contains("panicked at"), "{said}");
 }

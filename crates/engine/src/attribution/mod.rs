@@ -40,7 +40,7 @@ mod window;
 
 pub use flow_key::FlowKey;
 pub use names::FlowName;
-pub use usage::{Delay, Delays, LevelUsage, Ranking};
+pub use usage::{Delay, Delays, FlowNow, LevelUsage, Ranking};
 
 use flow_key::FlowPair;
 use names::Names;
@@ -93,6 +93,8 @@ enum Stage {
     Waiting(Option<FlowKey>),
     /// It has seats, and this place among those that have.
     Running(u32),
+    /// It is gone.
+    Ended,
 }
 
 /// How long a half of the window is.
@@ -294,12 +296,17 @@ impl Observer for Attribution {
         {
             moved.stage = Stage::Running(u32::try_from(place).unwrap_or(u32::MAX));
         }
+        if let Some(request) = self.tracked(id) {
+            request.stage = Stage::Ended;
+        }
         self.add_seat_time(flow, seats, now - since);
     }
 
     fn rejected(&mut self, now: Instant, id: RequestId, _reason: Rejection) {
         self.advance(now);
-        let Some(Tracked { flow, since, stage, .. }) = self.tracked(id).copied() else { return };
+        let Some(request) = self.tracked(id) else { return };
+        let Tracked { flow, since, stage, .. } = *request;
+        request.stage = Stage::Ended;
         if let Stage::Waiting(behind) = stage {
             self.add_wait(flow, behind, now - since);
         }

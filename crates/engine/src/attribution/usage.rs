@@ -1,8 +1,10 @@
 //! What an [`Attribution`] tells.
 
+use std::cmp::Reverse;
+
 use super::names::FlowName;
 use super::window::{Weights, Window};
-use super::{Attribution, FlowKey, FlowPair};
+use super::{Attribution, FlowKey, FlowPair, Stage};
 use crate::time::{Instant, Nanos};
 
 /// Who used a level lately, and who delayed whom.
@@ -21,7 +23,23 @@ pub struct LevelUsage<'a> {
     pub blamed: Ranking,
     /// Who delayed whom.
     pub delays: Delays,
+    /// The flows that hold the most seats now, and those of which the most requests wait now.
+    pub now: Vec<FlowNow>,
     attribution: &'a Attribution,
+}
+
+/// What a flow has at this moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct FlowNow {
+    /// Which flow.
+    pub flow: FlowKey,
+    /// The seats that it holds.
+    pub seats: u64,
+    /// How many of its requests wait.
+    pub waiting: u64,
+    /// How long the one has waited that has waited longest, in nanoseconds.
+    pub wait_longest: Nanos,
 }
 
 /// The heaviest flows by one measure.
@@ -62,6 +80,8 @@ pub struct Delay {
 
 /// How many pairs the flows to blame are added up from.
 const PAIRS: usize = 384;
+/// How many requests are looked at to find out what flows have now. With more requests in a level, it is about some of them.
+const REQUESTS_MAX: usize = 16_384;
 
 // === impl Attribution ===
 
@@ -79,8 +99,48 @@ impl Attribution {
             rejections: Ranking::new(&self.rejections, count),
             blamed,
             delays: Delays::new(&pairs, count),
+            now: self.now(now, count),
             attribution: self,
         }
+    }
+}
+
+impl Attribution {
+    /// The flows that have the most seats or the most waiting requests at this moment.
+    fn now(&self, now: Instant, count: usize) -> Vec<FlowNow> {
+        let running = self.running.iter().filter_map(|slot| self.requests.get(*slot as usize));
+        let running = running.take(REQUESTS_MAX).map(|request| FlowNow {
+            flow: request.flow,
+            seats: request.seats.into(),
+            ..FlowNow::default()
+        });
+        let waiting = self.requests.iter().filter(|request| matches!(request.stage, Stage::Waiting(_)));
+        let waiting = waiting.take(REQUESTS_MAX).map(|request| FlowNow {
+            flow: request.flow,
+            waiting: 1,
+            wait_longest: now - request.since,
+            ..FlowNow::default()
+        });
+        let mut requests: Vec<FlowNow> = running.chain(waiting).collect();
+        requests.sort_unstable_by_key(|request| request.flow);
+        let mut flows: Vec<FlowNow> = Vec::new();
+        for FlowNow { flow, seats, waiting, wait_longest } in requests {
+            match flows.last_mut().filter(|last| last.flow == flow) {
+                Some(last) => {
+                    last.seats += seats;
+                    last.waiting += waiting;
+                    last.wait_longest = last.wait_longest.max(wait_longest);
+                }
+                None => flows.push(FlowNow { flow, seats, waiting, wait_longest }),
+            }
+        }
+        // The first by either measure; nobody is listed twice.
+        flows.sort_unstable_by_key(|flow| Reverse((flow.seats, flow.waiting)));
+        let rest = flows.split_off(count.min(flows.len()));
+        let mut waiting: Vec<FlowNow> = rest.into_iter().filter(|flow| flow.waiting > 0).collect();
+        waiting.sort_unstable_by_key(|flow| Reverse(flow.waiting));
+        flows.extend(waiting.into_iter().take(count));
+        flows
     }
 }
 
@@ -96,7 +156,7 @@ fn blamed(pairs: &Weights<FlowPair>, count: usize) -> Ranking {
             _ => flows.push((flow, wait)),
         }
     }
-    flows.sort_by_key(|(_, wait)| std::cmp::Reverse(*wait));
+    flows.sort_by_key(|(_, wait)| Reverse(*wait));
     flows.truncate(count);
     Ranking { flows, total: pairs.total, error: pairs.error }
 }
@@ -130,5 +190,57 @@ impl Delays {
     fn new(pairs: &Weights<FlowPair>, count: usize) -> Self {
         let delay = |(pair, wait): &(FlowPair, u64)| Delay { delayed: pair.delayed, behind: pair.behind, wait: *wait };
         Self { pairs: pairs.top.iter().take(count).map(delay).collect(), total: pairs.total, error: pairs.error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::level::{Level, NewRequest};
+    use crate::queue_set::{Arrival, ConfiguredDiscipline, Mode, NoEffects, QueueSetConfig, RequestId};
+    use crate::time::SECOND;
+    use crate::{Flow, WorkEstimate};
+
+    fn at(seconds: i64) -> Instant {
+        Instant::from_nanos(seconds * SECOND)
+    }
+
+    struct Watched(Level<(), ConfiguredDiscipline, Attribution>);
+
+    impl Watched {
+        fn arrive(&mut self, seconds: i64, user: &str, seats: u32) -> RequestId {
+            let request = NewRequest::new(Flow::new("tenants", user), WorkEstimate::seats(seats));
+            match self.0.arrive(at(seconds), request, (), &mut NoEffects) {
+                Arrival::Started { id, .. } | Arrival::Waiting { id, .. } => id,
+                Arrival::Rejected { .. } => panic!("the queue has room"),
+            }
+        }
+
+        /// Who has how many seats, how many requests that wait, and for how many seconds.
+        fn now(&mut self, seconds: i64) -> Vec<(String, u64, u64, i64)> {
+            let usage = self.0.observer_mut().usage(at(seconds), 20);
+            let named = usage.now.iter().map(|now| {
+                let name = usage.name(now.flow).unwrap().distinguisher.to_owned();
+                (name, now.seats, now.waiting, now.wait_longest / SECOND)
+            });
+            named.collect()
+        }
+    }
+
+    #[test]
+    fn who_holds_seats_and_who_waits_is_known_before_anything_ends() {
+        let config = QueueSetConfig { mode: Mode::queue(8, 2, 50).unwrap(), concurrency_limit: 4 };
+        let mut level = Watched(Level::with_observer(config, Attribution::new(7), at(0)));
+        let [first, second] = [1, 3].map(|seats| level.arrive(0, "export", seats));
+        let waiting: Vec<_> = (2..4).map(|second| level.arrive(second, "alice", 1)).collect();
+        let of = |name: &str, seats, waiting, longest| (name.to_owned(), seats, waiting, longest);
+        assert_eq!(level.now(9), [of("export", 4, 0, 0), of("alice", 0, 2, 7)]);
+        level.0.finish(at(10), first, &mut NoEffects);
+        assert_eq!(level.now(10), [of("export", 3, 0, 0), of("alice", 1, 1, 7)]);
+        level.0.cancel(at(11), waiting[1], &mut NoEffects);
+        assert_eq!(level.now(11), [of("export", 3, 0, 0), of("alice", 1, 0, 0)]);
+        level.0.finish(at(12), second, &mut NoEffects);
+        level.0.finish(at(12), waiting[0], &mut NoEffects);
+        assert_eq!(level.now(12), []);
     }
 }

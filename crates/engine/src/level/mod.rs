@@ -186,11 +186,26 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
 
     /// A waiting request gives up. `None` if the request is not waiting: it has been started meanwhile, say.
     pub fn cancel(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<T> {
+        self.leave_queue(now, id, Rejection::Cancelled, effects)
+    }
+
+    fn leave_queue(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        reason: Rejection,
+        effects: &mut impl Effects<T>,
+    ) -> Option<T> {
         let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);
         let payload = self.queue_set.cancel(now, id, &mut effects)?;
         self.long_running.ended(id);
-        self.observer.rejected(now, id, Rejection::TimeOut);
+        self.observer.rejected(now, id, reason);
         Some(payload)
+    }
+
+    /// The seats that long-running requests hold now.
+    pub fn long_running_seats(&self) -> i64 {
+        self.long_running.seats()
     }
 
     /// Changes the configuration: see [`QueueSet::configure`].
@@ -211,7 +226,7 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
             let Some(request) = self.queue_set.request(id) else { continue };
             let (phase, work, arrived, started) = (request.phase, request.work, request.arrived, request.started);
             let payload = match phase {
-                Phase::Waiting => self.cancel(now, id, effects),
+                Phase::Waiting => self.leave_queue(now, id, Rejection::TimeOut, effects),
                 Phase::Lingering => self.release(now, id, effects),
                 Phase::Executing => None,
             };

@@ -103,8 +103,10 @@ pub enum Rejection {
     QueueFull,
     /// No seat is free, and there are no queues.
     ConcurrencyLimit,
-    /// It has waited as long as it may, or nobody waits for it any more.
+    /// It has waited as long as it may. In Kubernetes, also that nobody waits for it any more.
     TimeOut,
+    /// Nobody waits for it any more: its client has disconnected. A queue set never says so; whoever cancels requests does.
+    Cancelled,
     /// Its level has as many long-running requests as it may have. A queue set never says so; whoever knows which requests
     /// are long-running does.
     TooManyLongRunning,
@@ -133,6 +135,7 @@ impl Rejection {
             Self::QueueFull => "queue-full",
             Self::ConcurrencyLimit => "concurrency-limit",
             Self::TimeOut => "time-out",
+            Self::Cancelled => "cancelled",
             Self::TooManyLongRunning => "too-many-long-running",
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evenkeel_api::Preset;
 use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
 
 use crate::control::level::Wakers;
@@ -28,6 +29,8 @@ pub(crate) struct Admission {
     pub(crate) counting: Counting,
     /// Where its times are noted, if anybody wants to know them.
     pub(crate) times: Option<Arc<SeatTimes>>,
+    /// Whether the caller gives it up because its time is over, and not because its client has left.
+    pub(crate) has_expired: bool,
 }
 
 // === impl Admission ===
@@ -65,6 +68,20 @@ impl Admission {
         phase
     }
 
+    /// How the request is counted if it is dropped now; `None` if it does not wait.
+    pub(crate) fn reason_if_dropped(&self) -> Option<Rejection> {
+        let phase = self.destination.level.lock().queue_set().phase(self.id);
+        (phase == Some(Phase::Waiting)).then(|| self.reason_to_leave())
+    }
+
+    /// Why the request leaves its queue when it is dropped. Kubernetes does not tell who gives a request up (OB-2).
+    fn reason_to_leave(&self) -> Rejection {
+        match self.destination.preset() {
+            Preset::Plain if !self.has_expired => Rejection::Cancelled,
+            Preset::Plain | Preset::Kubernetes => Rejection::TimeOut,
+        }
+    }
+
     /// The request is gone: it has waited as long as it may, or it has given way to another.
     pub(crate) fn rejected(&self) -> Rejected {
         let mut state = self.destination.level.lock();
@@ -86,7 +103,8 @@ impl Drop for Admission {
         let now = state.at(now);
         let start = self.times.as_ref().and_then(|_| state.queue_set().start(self.id));
         let finish = state.finish(now, self.id, &mut wakers);
-        let cancelled = if finish.is_none() { state.cancel(now, self.id, &mut wakers) } else { None };
+        let reason = self.reason_to_leave();
+        let cancelled = if finish.is_none() { state.cancel(now, self.id, reason, &mut wakers) } else { None };
         if finish.is_none() && cancelled.is_none() {
             // Nobody asks any more.
             state.take_reason(self.id);
@@ -112,7 +130,7 @@ impl Drop for Admission {
         level.note_end(is_idle, upkeep);
         wakers.wake();
         if has_given_up {
-            trace::gave_up(self.destination.schema(), Rejection::TimeOut);
+            trace::gave_up(self.destination.schema(), reason);
         }
     }
 }

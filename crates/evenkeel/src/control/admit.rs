@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use evenkeel_engine::WorkEstimate;
-use evenkeel_engine::queue_set::Phase;
+use evenkeel_engine::queue_set::{Phase, Rejection};
 use evenkeel_engine::time::Instant;
 use tokio::time::Sleep;
 
@@ -138,6 +138,18 @@ impl Waiting {
     pub(crate) fn class_seats_and_queue(&self) -> Option<(Class, u32, Option<u32>)> {
         let admission = self.admission.as_ref()?;
         Some((Class(Arc::clone(&admission.destination)), admission.seats, admission.queue))
+    }
+
+    /// The time for the request is over, and it will be dropped.
+    pub(crate) fn expire(&mut self) {
+        if let Some(admission) = &mut self.admission {
+            admission.has_expired = true;
+        }
+    }
+
+    /// How the request is counted if it is dropped now.
+    pub(crate) fn reason_if_dropped(&self) -> Option<Rejection> {
+        self.admission.as_ref()?.reason_if_dropped()
     }
 }
 

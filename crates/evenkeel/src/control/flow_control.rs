@@ -416,7 +416,7 @@ impl FlowControl {
         let counting = Counting::new(request.is_long_running);
         let (destination, seats) = (Arc::clone(destination), work.max_seats());
         let times = request.times.cloned();
-        let admission = Admission { destination, id, seats, queue: number(queue), counting, times };
+        let admission = Admission { destination, id, seats, queue: number(queue), counting, times, has_expired: false };
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);
         }

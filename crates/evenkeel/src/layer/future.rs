@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use evenkeel_engine::queue_set::Rejection;
 use http::{Response, StatusCode};
 use http_body::Body;
 use pin_project_lite::pin_project;
@@ -114,6 +115,22 @@ where
     pub fn waiting_request(&self) -> Option<&Q> {
         match &self.stage {
             Stage::Waiting { waiting } => waiting.call.as_ref().map(|call| &call.request),
+            _ => None,
+        }
+    }
+
+    /// The time for the request is over, and this future is about to be dropped: if the request waits, it is counted as one that
+    /// timed out, and not as one whose client has disconnected.
+    pub fn expire(self: Pin<&mut Self>) {
+        if let StageProjection::Waiting { waiting } = self.project().stage.project() {
+            waiting.waiting.expire();
+        }
+    }
+
+    /// With which reason a request that waits is counted as rejected if this future is dropped now.
+    pub fn reason_if_dropped(&self) -> Option<Rejection> {
+        match &self.stage {
+            Stage::Waiting { waiting } => waiting.waiting.reason_if_dropped(),
             _ => None,
         }
     }

@@ -10,6 +10,8 @@ use http::{HeaderMap, Response, StatusCode};
 const MEDIA_TYPE: &str = "application/grpc";
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+/// When a client should try again, in milliseconds.
+pub const RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 /// Whether a request is a call, and its response has to be one of gRPC: the media type is `application/grpc`, perhaps with
 /// a format (`+proto`) and parameters (RFC 9110, 8.3.1). `application/grpc-web` is another protocol.

@@ -36,7 +36,6 @@ const LEVEL: HeaderName = HeaderName::from_static("x-evenkeel-level");
 const REASON: HeaderName = HeaderName::from_static("x-evenkeel-reason");
 /// How long the request would have waited, in seconds.
 const EXPECTED_WAIT: HeaderName = HeaderName::from_static("x-evenkeel-expected-wait");
-const GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const PLAIN_TEXT: &str = "Too many requests, please try again later.\n";
 
 /// The response to a request that fails before it is classified: it cannot be understood (DG-16), or its caller could not be
@@ -159,7 +158,7 @@ impl Problem<'_> {
     fn grpc(&self) -> Response<Bytes> {
         let mut response = grpc::error_response(self.status, self.message);
         if let Some(seconds) = self.retry_after() {
-            response.headers_mut().insert(GRPC_RETRY_PUSHBACK, seconds.saturating_mul(1000).into());
+            response.headers_mut().insert(grpc::RETRY_PUSHBACK, seconds.saturating_mul(1000).into());
         }
         response
     }

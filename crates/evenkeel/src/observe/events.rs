@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evenkeel_engine::borrowing::{Granted, Stake};
 use evenkeel_engine::level::NewRequest;
-use evenkeel_engine::queue_set::{Arrival, Effects, Ended, Finish, Mode, Phase, QueueSetConfig, RequestId};
+use evenkeel_engine::queue_set::{Arrival, Effects, Ended, Finish, Mode, Phase, QueueSetConfig, Rejection, RequestId};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Flow, WorkEstimate};
 
@@ -94,10 +94,17 @@ impl LevelState {
         finish
     }
 
-    pub(crate) fn cancel(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
+    /// A waiting request gives up, and is counted with this reason.
+    pub(crate) fn cancel(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        reason: Rejection,
+        wakers: &mut Wakers,
+    ) -> Option<Waiter> {
         let ending = self.ending(id, Phase::Waiting)?;
         let waiter = self.event(now, wakers, |level, wakers| level.cancel(now, id, wakers))?;
-        self.metrics.gave_up(now, ending);
+        self.metrics.gave_up(now, ending, reason);
         self.settle(now, 0, wakers);
         self.start_own_grants(wakers);
         Some(waiter)
@@ -204,7 +211,7 @@ impl LevelState {
         let mut released = 0;
         for ended in &mut ended {
             if ended.phase == Phase::Waiting {
-                self.metrics.gave_up(now, Ending::from(&*ended));
+                self.metrics.gave_up(now, Ending::from(&*ended), Rejection::TimeOut);
                 self.retry.record_drop(&unix_second);
                 wakers.extend(ended.payload.waker.take());
             } else {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenkeel_engine::attribution::{FlowKey, LevelUsage, Ranking};
+use evenkeel_engine::attribution::{FlowKey, FlowNow, LevelUsage, Ranking};
 use evenkeel_engine::time::{Nanos, SECOND};
 use serde::Serialize;
 
@@ -55,6 +55,22 @@ pub struct FlowUsage {
     /// What it has.
     #[serde(flatten)]
     pub figures: FlowFigures,
+    /// What it has at this moment.
+    #[serde(flatten)]
+    pub now: FlowMoment,
+}
+
+/// What a flow has at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FlowMoment {
+    /// The seats that it holds.
+    pub seats_now: u64,
+    /// How many of its requests wait.
+    pub waiting_now: u64,
+    /// For how long the one has waited that has waited longest.
+    pub longest_wait_seconds: f64,
 }
 
 /// What flows have used and caused.
@@ -143,17 +159,21 @@ impl LevelFlows {
         let id = |key| FlowId::new(usage, key);
         let rankings = [&usage.seat_time, &usage.waiting, &usage.rejections, &usage.blamed];
         let heaviest = rankings.iter().flat_map(|ranking| ranking.flows.iter().take(count));
-        let keys: BTreeSet<FlowKey> = heaviest.map(|(key, _)| *key).collect();
+        let present = usage.now.iter().map(|now| now.flow);
+        let keys: BTreeSet<FlowKey> = heaviest.map(|(key, _)| *key).chain(present).collect();
         let of = |ranking: &Ranking, key: FlowKey| {
             ranking.flows.iter().find(|(flow, _)| *flow == key).map_or(0, |(_, weight)| *weight)
         };
         let mut rest = rankings.map(|ranking| ranking.total);
-        let mut sums: BTreeMap<FlowId, [u64; 4]> = BTreeMap::new();
+        let mut sums: BTreeMap<FlowId, ([u64; 4], FlowMoment)> = BTreeMap::new();
         for key in keys {
             // A flow without a name is one of the others until its next request.
             let Some(id) = id(key) else { continue };
             // Long names may be the same where they are cut.
-            let sum = sums.entry(id).or_default();
+            let (sum, moment) = sums.entry(id).or_default();
+            if let Some(now) = usage.now.iter().find(|now| now.flow == key) {
+                moment.add(now);
+            }
             for (index, ranking) in rankings.iter().enumerate() {
                 let figure = of(ranking, key);
                 sum[index] += figure;
@@ -161,9 +181,9 @@ impl LevelFlows {
             }
         }
         let mut flows: Vec<_> = sums.into_iter().collect();
-        flows.sort_by_key(|(_, figures)| Reverse(*figures));
-        let flows =
-            flows.into_iter().map(|(id, figures)| FlowUsage { id, figures: FlowFigures::new(figures) }).collect();
+        flows.sort_by_key(|(_, (figures, _))| Reverse(*figures));
+        let usage_of = |(id, (figures, now))| FlowUsage { id, figures: FlowFigures::new(figures), now };
+        let flows = flows.into_iter().map(usage_of).collect();
         let delays = usage.delays.pairs.iter().filter_map(|delay| {
             let behind = delay.behind.map(id);
             // One that is not known is not the same as nobody.
@@ -193,6 +213,17 @@ impl FlowId {
         let name = usage.name(key)?;
         let end = if name.is_cut { "…" } else { "" };
         Some(Self { schema: name.schema.to_owned(), flow: format!("{}{end}", name.distinguisher) })
+    }
+}
+
+// === impl FlowMoment ===
+
+impl FlowMoment {
+    fn add(&mut self, now: &FlowNow) {
+        self.seats_now += now.seats;
+        self.waiting_now += now.waiting;
+        let wait = seconds(u64::try_from(now.wait_longest).unwrap_or_default());
+        self.longest_wait_seconds = self.longest_wait_seconds.max(wait);
     }
 }
 

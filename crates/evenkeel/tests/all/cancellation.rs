@@ -6,10 +6,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
-use evenkeel::{Arrived, FlowControl, Rejected};
+use evenkeel::{Arrived, FlowControl, ManualClock, Rejected};
+use evenkeel_api::Preset;
 use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::queue_set::Rejection;
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
 
 use service::{assert_idle, attributes, objects, per_flow, queuing, user};
 
@@ -125,4 +130,44 @@ async fn requests_are_given_up_anywhere_while_others_take_their_places() {
         task.await.expect("no panic");
     }
     assert_idle(&flow);
+}
+
+#[test]
+fn ob_2_a_client_that_leaves_while_it_waits_is_counted_by_the_preset() {
+    for (preset, expected) in [(Preset::Plain, Rejection::Cancelled), (Preset::Kubernetes, Rejection::TimeOut)] {
+        let clock = ManualClock::new();
+        let flow = FlowControl::builder().preset(preset).server_concurrency(1).manual_clock(clock.clone()).build();
+        flow.apply(objects([queuing("tenants", 10_000)]));
+        let user = user("a", "tenants");
+        let arrive = || Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
+        let poll = |admit: &mut Pin<Box<Arrived>>| admit.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let (mut running, mut leaving) = (arrive(), arrive());
+        let Poll::Ready(Ok(permit)) = poll(&mut running) else { panic!("it waits") };
+        assert!(poll(&mut leaving).is_pending());
+        drop(leaving);
+        let mut late = arrive();
+        assert!(poll(&mut late).is_pending());
+        clock.advance(Duration::from_secs(3600));
+        assert!(matches!(poll(&mut late), Poll::Ready(Err(rejected)) if rejected.reason == Rejection::TimeOut));
+        let reading = flow.reading();
+        let counted = reading.level("tenants").unwrap().rejected.into_iter().filter(|(_, count)| *count > 0);
+        let expected = match expected {
+            Rejection::TimeOut => vec![(Rejection::TimeOut, 2)],
+            left => vec![(Rejection::TimeOut, 1), (left, 1)],
+        };
+        assert_eq!(counted.collect::<Vec<_>>(), expected, "{preset:?}");
+        let mut registry = Registry::default();
+        flow.register_metrics(&mut registry).unwrap();
+        let mut page = String::new();
+        text::encode(&mut page, &registry).unwrap();
+        for (reason, count) in expected {
+            let labels =
+                format!("{{flow_schema=\"tenants\",priority_level=\"tenants\",reason=\"{}\"}}", reason.as_str());
+            let series = format!("apiserver_flowcontrol_rejected_requests_total{labels} {count}\n");
+            assert!(page.contains(&series), "{series}{page}");
+        }
+        assert_eq!(page.contains("cancelled"), preset == Preset::Plain, "Kubernetes has no such reason");
+        drop(permit);
+        assert_idle(&flow);
+    }
 }

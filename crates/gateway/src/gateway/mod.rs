@@ -212,8 +212,13 @@ impl Gateway {
                 let token = AdminToken::open(&config.admin, std::env::var(TOKEN_VARIABLE).ok())?;
                 let frames = Frames::default();
                 let (flow, readiness) = (flow.clone(), readiness.clone());
-                let sources =
-                    Sources { flow: flow.clone(), metrics: metrics.clone(), upstreams: upstreams_of(followed) };
+                let sources = Sources {
+                    flow: flow.clone(),
+                    metrics: metrics.clone(),
+                    readiness: readiness.clone(),
+                    buffer_limit: buffer_limit_of(followed.clone()),
+                    upstreams: upstreams_of(followed),
+                };
                 let frames_in = frames.clone();
                 let admin = Admin { flow, metrics, readiness, config: shown, rules, frames, token };
                 let (address, pages) = operate(address, admin)?;
@@ -385,6 +390,10 @@ fn open_address(listen: &ListenAddress, token: Option<&AdminToken>) -> Result<Op
 /// The counters of the upstreams that there are, whenever they are asked for.
 fn upstreams_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> Vec<UpstreamReading> + Send> {
     Box::new(move || live.borrow().upstreams.iter().map(|upstream| upstream.reading()).collect())
+}
+
+fn buffer_limit_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> u64 + Send> {
+    Box::new(move || live.borrow().config.limits.buffer_bytes as u64)
 }
 
 /// Follows what the source says, for as long as there is something to say.

@@ -12,6 +12,7 @@ mod moment;
 mod readiness;
 mod sampling;
 pub mod spans;
+pub mod visible;
 
 pub(crate) use ended::Ended;
 pub use readiness::{Phase, Readiness};

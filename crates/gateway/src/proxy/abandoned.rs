@@ -90,7 +90,7 @@ impl Abandoned {
     pub(crate) fn request(&self, mut future: RequestFuture, exchange: &Rc<Exchange>) {
         if !future.has_permit() {
             if let Some(waiting) = future.waiting_request() {
-                exchange.note(|record| record.note_left(&waiting.admitted));
+                exchange.note(|record| record.note_left(&waiting.admitted, future.reason_if_dropped()));
             }
             return;
         }

@@ -2,8 +2,8 @@
 //!
 //! They contain no addresses and no other internals; those are in the log.
 
-use evenkeel::grpc;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use evenkeel::grpc::{self, RETRY_PUSHBACK};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::observe::metrics::UpstreamFailure;
@@ -64,6 +64,16 @@ pub(crate) enum Failure {
     ClientGone,
 }
 
+/// Why the gateway itself rejects a request that may be sent again, as the header, the body and the access log say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) reason: &'static str,
+    pub(crate) retry_after_seconds: u64,
+}
+
+/// Why a request is rejected, as the flow control says it too.
+const REASON: HeaderName = HeaderName::from_static("x-evenkeel-reason");
+
 /// The form of a response that a client understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -110,6 +120,18 @@ impl Failure {
         }
     }
 
+    /// Why the request is rejected and when to try again, if another try may succeed.
+    pub(crate) fn refusal(self) -> Option<Refusal> {
+        let reason = match self {
+            Self::NoBuffer => "no-buffer",
+            Self::TooManyConnections => "too-many-connections",
+            Self::TooManyStreams => "too-many-streams",
+            _ => return None,
+        };
+        // These requests end quickly.
+        Some(Refusal { reason, retry_after_seconds: 1 })
+    }
+
     /// The response to a request with these headers.
     pub(crate) fn response(self, request: &HeaderMap) -> Response<ResponseBody> {
         self.response_in(Form::of(request))
@@ -117,9 +139,15 @@ impl Failure {
 
     /// The response in this form.
     pub(crate) fn response_in(self, form: Form) -> Response<ResponseBody> {
-        let mut response = error_response(self.status(), &self.to_string(), form);
-        if matches!(self, Self::NoBuffer | Self::TooManyConnections | Self::TooManyStreams) {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        let refusal = self.refusal();
+        let mut response = response_with(self.status(), &self.to_string(), refusal, form);
+        if let Some(Refusal { reason, retry_after_seconds }) = refusal {
+            let headers = response.headers_mut();
+            match form {
+                Form::Status => headers.insert(RETRY_AFTER, retry_after_seconds.into()),
+                Form::Grpc => headers.insert(RETRY_PUSHBACK, (retry_after_seconds * 1000).into()),
+            };
+            headers.insert(REASON, HeaderValue::from_static(reason));
         }
         response
     }
@@ -136,11 +164,18 @@ impl Form {
 
 /// A response with this status and message.
 pub(crate) fn error_response(status: StatusCode, message: &str, form: Form) -> Response<ResponseBody> {
+    response_with(status, message, None, form)
+}
+
+fn response_with(status: StatusCode, message: &str, refusal: Option<Refusal>, form: Form) -> Response<ResponseBody> {
     if form == Form::Grpc {
         return grpc::error_response(status, message).map(|_| ResponseBody::default());
     }
+    let details = refusal.map_or_else(String::new, |Refusal { reason, retry_after_seconds: seconds }| {
+        format!(r#""details":{{"causes":[{{"reason":"{reason}"}}],"retryAfterSeconds":{seconds}}},"#)
+    });
     let text = format!(
-        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":{},"reason":"{}","code":{}}}"#,
+        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":{},"reason":"{}",{details}"code":{}}}"#,
         serde_json::Value::from(message),
         reason(status),
         status.as_u16(),
@@ -166,5 +201,42 @@ fn reason(status: StatusCode) -> &'static str {
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "RequestHeaderFieldsTooLarge",
         StatusCode::HTTP_VERSION_NOT_SUPPORTED => "HTTPVersionNotSupported",
         _ => "InternalError",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    async fn body_of(response: Response<ResponseBody>) -> Value {
+        serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_refusal_says_the_same_in_headers_and_body() {
+        for failure in [Failure::NoBuffer, Failure::TooManyConnections, Failure::TooManyStreams] {
+            let Refusal { reason, retry_after_seconds } = failure.refusal().unwrap();
+            let response = failure.response_in(Form::Status);
+            assert_eq!(response.headers()[REASON], reason);
+            assert_eq!(response.headers()[RETRY_AFTER], retry_after_seconds.to_string());
+            let body: Value = body_of(response).await;
+            let details = json!({"causes": [{"reason": reason}], "retryAfterSeconds": retry_after_seconds});
+            assert_eq!((&body["details"], &body["message"]), (&details, &failure.to_string().into()));
+            let call = failure.response_in(Form::Grpc);
+            assert_eq!(call.headers()[REASON], reason);
+            assert_eq!(call.headers()[RETRY_PUSHBACK], (retry_after_seconds * 1000).to_string());
+            assert!(!call.headers().contains_key(RETRY_AFTER));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_tried_again_says_no_time() {
+        let response = Failure::BodyTooLarge.response_in(Form::Status);
+        assert!(!response.headers().contains_key(RETRY_AFTER) && !response.headers().contains_key(REASON));
+        let body: Value = body_of(response).await;
+        assert_eq!(body.get("details"), None);
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use evenkeel::{Admitted, Class, Rejected, SeatTimes};
+use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Attributes, RequestInfo, User};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 
@@ -18,6 +19,7 @@ use crate::observe::metrics::UpstreamFailure;
 use crate::observe::spans::SpanIds;
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
+use crate::proxy::error_response::Failure;
 use crate::proxy::upstream::{Upstream, UpstreamTarget};
 use crate::proxy::worker::Worker;
 use trace::RequestTrace;
@@ -50,6 +52,10 @@ pub(crate) struct RequestRecord {
     /// The status of the response, once there is one.
     status: Option<StatusCode>,
     rejected: Option<&'static str>,
+    /// With which reason the flow control counts it, if it left the queue without a seat and nobody was told.
+    left: Option<&'static str>,
+    /// When its client was told to try again, if it was rejected.
+    retry_after: Option<Duration>,
     /// Which upstream failed and how, if the response is incomplete or the gateway's own because of that.
     failed: Option<(Arc<UpstreamTarget>, UpstreamFailure)>,
     /// Why the response was cut off, if it was.
@@ -123,6 +129,8 @@ impl RequestRecord {
                 seats: clock_start.map(|clock_start| LoggedSeats { clock_start, times: Arc::default() }),
                 status: None,
                 rejected: None,
+                left: None,
+                retry_after: None,
                 failed: None,
                 cut_off: None,
                 is_stopped: Rc::clone(&worker.is_stopped),
@@ -165,8 +173,9 @@ impl RequestRecord {
     }
 
     /// It has left the queue without a seat: its client has disconnected, or the time for it is over.
-    pub(super) fn note_left<X>(&mut self, waiting: &Admitted<X>) {
+    pub(super) fn note_left<X>(&mut self, waiting: &Admitted<X>, reason: Option<Rejection>) {
         self.ended.get_or_insert_with(Instant::now);
+        self.left = reason.map(Rejection::as_str);
         self.note_class(waiting);
     }
 
@@ -182,14 +191,18 @@ impl RequestRecord {
         self.ended = Some(Instant::now());
         self.class = Some((rejected.class.clone(), rejected.seats));
         self.rejected = Some(rejected.reason.as_str());
+        self.retry_after = Some(rejected.retry_after);
         if let Some(trace) = &mut self.trace {
             trace.note_queue(rejected.queue);
         }
     }
 
-    /// It was rejected by the gateway, for this reason.
-    pub(super) fn note_refused(&mut self, reason: &'static str) {
-        self.rejected = Some(reason);
+    /// It gets this response of the gateway's own, which may be a rejection.
+    pub(super) fn note_refused(&mut self, failure: Failure) {
+        if let Some(refusal) = failure.refusal() {
+            self.rejected = Some(refusal.reason);
+            self.retry_after = Some(Duration::from_secs(refusal.retry_after_seconds));
+        }
     }
 
     /// The ids of its spans, if it is traced.
@@ -336,7 +349,8 @@ impl RequestRecord {
                 wait,
                 service,
                 status: self.status.map_or(without_response, |status| status.as_u16()),
-                rejected: self.rejected.or(is_shut_down.then_some(SHUTDOWN)),
+                rejected: self.rejected.or(is_shut_down.then_some(SHUTDOWN)).or(self.left),
+                retry_after: self.retry_after,
                 error: self.failed.as_ref().map(|(_, failure)| failure.as_str()),
                 // One that failed need not have got anything of the request.
                 upstream: (self.failed.as_ref().map(|(known, _)| known))

@@ -1,13 +1,15 @@
 //! The access log, the debug header, and why requests are not authenticated.
 
-use crate::support;
+use crate::{frames, support};
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use evenkeel_engine::queue_set::Rejection;
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{AccessLogFormat, AnonymousRequests, DebugHeaderConfig, Protocol};
+use frames::{END_STREAM, Frames, Outcome, request};
 use http::{Request, Version};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -283,6 +285,14 @@ async fn a_rejected_request_has_its_reason_and_one_whose_client_left_has_499() {
     let of = |status: u16| found.iter().filter(|line| line["status"] == status).collect::<Vec<_>>();
     let [rejected] = of(429)[..] else { panic!("{found:?}") };
     assert_eq!(rejected["rejected"], "queue-full");
+    assert_eq!(Some("queue-full"), third.header("x-evenkeel-reason").as_deref());
+    let body: serde_json::Value = serde_json::from_str(&third.text()).unwrap();
+    assert_eq!(body["details"]["causes"][0]["reason"], "queue-full");
+    let seconds = &rejected["retryAfterSeconds"];
+    assert_eq!(
+        (Some(seconds.to_string()), seconds),
+        (third.header("retry-after"), &body["details"]["retryAfterSeconds"])
+    );
     assert_eq!(rejected["requestId"].as_str(), third.header("x-request-id").as_deref());
     assert_eq!((&rejected["level"], &rejected["flow"]), (&json!("everybody"), &json!("alice")));
     assert_eq!(rejected.get("upstream"), None);
@@ -292,6 +302,38 @@ async fn a_rejected_request_has_its_reason_and_one_whose_client_left_has_499() {
     for line in [one, other] {
         let waited = line["waitMs"].as_f64().unwrap();
         assert_eq!(waited > 1.0, line.get("upstream").is_none(), "the second waited until its client left: {line}");
+        let reason = line.get("rejected").and_then(Value::as_str);
+        assert_eq!(reason, line.get("upstream").is_none().then_some("cancelled"), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_time_is_over_while_it_waits_is_counted_as_one_that_timed_out() {
+    let (upstream, mut told) = Upstream::telling().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = logged(config(&[upstream.address]), &folder);
+    settings.concurrency = 1;
+    settings.timeouts.total = Duration::from_millis(300);
+    settings.timeouts.drain = Duration::from_millis(100);
+    let running = start_with(settings, &level_with_flows()).await;
+    let mut first = Client::connect(running.address).await;
+    first.send(&format!("GET /first HTTP/1.1\r\nHost: shop.example\r\n{}\r\n", as_alice(""))).await;
+    assert_eq!(told.recv().await, Some("begun"));
+    assert_eq!(get(running.address, "/http1", &as_alice("")).await.status, 504);
+    let mut http2 = Frames::connect(running.address).await;
+    http2.send_head(1, &request("/http2", &[("authorization", "Bearer secret-a")]), END_STREAM).await;
+    let Outcome::Answered(body) = http2.outcome(1).await else { panic!("it is cut") };
+    assert!(body.contains("took too long"), "{body}");
+    drop(http2);
+    let reading = running.gateway.flow().reading();
+    let level = reading.levels.iter().find(|level| &*level.name == "everybody").unwrap();
+    assert_eq!(level.rejected.iter().map(|(_, count)| count).sum::<u64>(), 2, "{level:?}");
+    assert!(level.rejected.contains(&(Rejection::TimeOut, 2)), "{level:?}");
+    running.gateway.drain().await;
+    let found = lines(&folder);
+    for path in ["/http1", "/http2"] {
+        let line = found.iter().find(|line| line["path"] == path).unwrap();
+        assert_eq!((&line["status"], &line["rejected"]), (&json!(504), &json!("time-out")), "{line}");
     }
 }
 

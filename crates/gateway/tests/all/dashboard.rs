@@ -24,13 +24,13 @@ use crate::support::{self, PATIENCE, client};
 const TOKEN: &str = "a-token-that-is-long-enough";
 
 /// A stream of server-sent events over a connection.
-struct Events {
+pub(crate) struct Events {
     stream: TcpStream,
     text: String,
 }
 
 impl Events {
-    async fn open(address: SocketAddr) -> Self {
+    pub(crate) async fn open(address: SocketAddr) -> Self {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let head = format!("GET /debug/frames HTTP/1.1\r\nHost: {address}\r\n\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
@@ -59,7 +59,7 @@ impl Events {
         .expect("an event")
     }
 
-    async fn frame(&mut self) -> Frame {
+    pub(crate) async fn frame(&mut self) -> Frame {
         serde_json::from_str(&self.next("frame").await).unwrap()
     }
 }

@@ -12,6 +12,7 @@ mod client_limits;
 mod config;
 mod curl;
 mod dashboard;
+mod diagnosis;
 mod drain;
 mod expect;
 mod explain;

@@ -1,7 +1,6 @@
 //! The thread that writes: it takes all commands that wait, writes them in one transaction with one sync, updates the
 //! cache, and only then replies.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,6 +13,7 @@ use crate::cache::{Cache, Write};
 use crate::{Error, Object};
 
 use super::Outcome;
+use super::caught_panic::caught;
 use super::command::{Command, WriteCommand};
 use super::format::{HISTORY, META, META_REVISION, OBJECTS, Row, kind_number};
 use super::last_revision::LastRevision;
@@ -22,8 +22,6 @@ use super::recovery::{Fate, Fault, Touched, fate};
 
 /// So many writes share a transaction at most, so that the first does not wait for too many others.
 const BATCH_MAX: usize = 512;
-
-const PANICKED: &str = "redb panicked; the log has the message";
 
 /// After so many panics the file is not opened again.
 const PANICS_MAX: u32 = 3;
@@ -208,21 +206,22 @@ impl Committer {
     fn with_database(&mut self, work: impl FnOnce(&Database) -> Outcome<()>) -> Result<(), String> {
         let Some(database) = self.database.take() else { return Err("it is not open".to_owned()) };
         // redb asserts what it expects, and a panic must not end the thread.
-        let problem = match catch_unwind(AssertUnwindSafe(|| work(&database))) {
+        let problem = match caught(|| work(&database)) {
             Ok(Ok(())) => {
                 self.database = Some(database);
                 return Ok(());
             }
             // After a failure it takes no more writes, so that closing it changes nothing.
             Ok(Err(error)) => {
-                drop(catch_unwind(AssertUnwindSafe(move || drop(database))));
+                // It may panic, and what it says does not matter any more.
+                drop(caught(move || drop(database)));
                 error.to_string()
             }
             // Closing it would write a state that nobody knows.
-            Err(_) => {
+            Err(message) => {
                 std::mem::forget(database);
                 self.panics += 1;
-                PANICKED.to_owned()
+                panicked(&message)
             }
         };
         Err(problem)
@@ -317,10 +316,14 @@ impl Committer {
 
 /// Does something with redb, which asserts what it expects of a file. Says what went wrong.
 fn guarded<T>(work: impl FnOnce() -> Outcome<T>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    match caught(work) {
         Ok(done) => done.map_err(|error| error.to_string()),
-        Err(_) => Err(PANICKED.to_owned()),
+        Err(message) => Err(panicked(&message)),
     }
+}
+
+fn panicked(message: &str) -> String {
+    format!("redb panicked: {message}")
 }
 
 // === impl Batch ===

@@ -1,5 +1,6 @@
 //! The store in one file, by means of redb.
 
+mod caught_panic;
 mod command;
 mod committer;
 #[cfg(test)]

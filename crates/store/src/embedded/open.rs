@@ -4,7 +4,6 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use redb::backends::FileBackend;
@@ -13,6 +12,7 @@ use redb::{Builder, Database, DatabaseError, StorageBackend, StorageError, Table
 use crate::Error;
 use crate::cache::{Cache, HistoryLimits};
 
+use super::caught_panic::caught;
 use super::format::{FIRST_REVISION, FORMAT, HISTORY, META, META_FORMAT, META_REVISION, OBJECTS};
 use super::last_revision::{self, LastRevision};
 use super::load::load;
@@ -182,8 +182,8 @@ fn inspect(path: &Path, backend: SharedFile, limits: HistoryLimits) -> Result<(u
     }
     let overlay = Overlay::new(backend).map_err(cannot)?;
     // redb asserts what it expects of a file, so that one that was cut off ends in a panic.
-    let found = catch_unwind(AssertUnwindSafe(|| look(overlay, limits)))
-        .unwrap_or_else(|_| Err(Fault::Damaged("its parts do not fit together".to_owned())));
+    let found = caught(|| look(overlay, limits))
+        .unwrap_or_else(|message| Err(Fault::Damaged(format!("its parts do not fit together: {message}"))));
     found.map_err(|fault| match fault {
         Fault::Foreign(problem) => Error::Foreign { path: path.to_owned(), problem },
         Fault::Damaged(problem) => damaged(path, problem),

@@ -1,6 +1,6 @@
 //! The levels: their seats, what waits for them, and what is rejected.
 
-use evenkeel_gateway::observe::frame::{Frame, Level, Queuing};
+use evenkeel_gateway::observe::frame::{Frame, Level, Queuing, State};
 
 use crate::top::figures::{amount, milliseconds, percent, trend};
 use crate::top::grid::{Column, Grid, Tone};
@@ -28,13 +28,13 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         Column::left("lately", 7, TREND_WIDTH),
     ];
     let mut grid = Grid::new(&columns, "There are no levels.");
-    for level in &frame.levels {
+    for level in frame.levels_in_order() {
         let seats = |number: i64| if level.is_exempt() { "-".to_owned() } else { number.to_string() };
         let wait = |which: fn(&Level) -> Option<f64>| which(level).map_or_else(|| "-".to_owned(), milliseconds);
         let used = level.utilisation;
         grid.push(
             level.name.clone(),
-            tone(level),
+            tone(frame, level),
             [
                 level.name.clone() + if level.is_quiescing { " (ending)" } else { "" },
                 level.in_use.to_string(),
@@ -58,9 +58,10 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
     grid
 }
 
-fn tone(level: &Level) -> Tone {
+/// Red says that requests fail, yellow that they wait. Rejections of a client that is limited as intended are no alarm.
+fn tone(frame: &Frame, level: &Level) -> Tone {
     if level.rejected_total() > 0.0 {
-        Tone::Bad
+        if frame.diagnosis.state == State::Failing { Tone::Bad } else { Tone::Strong }
     } else if level.waiting > 0 {
         Tone::Warn
     } else if level.in_use == 0 && level.dispatched < 0.05 {

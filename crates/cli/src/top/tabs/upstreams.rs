@@ -27,6 +27,7 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         let (tone, state) = match upstream {
             Upstream { out_cause: Some(cause), .. } => (Tone::Bad, cause.words()),
             upstream if upstream.is_out => (Tone::Bad, "down"),
+            upstream if failures(upstream) > 0.0 => (Tone::Bad, "failing"),
             upstream if upstream.changed_ms.is_some() => (Tone::Warn, "slower"),
             _ => (Tone::Normal, "up"),
         };
@@ -37,7 +38,7 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
                 upstream.name.clone(),
                 state.to_owned(),
                 amount(upstream.responses),
-                amount(upstream.errors + upstream.timeouts + upstream.unreachable + upstream.cut),
+                amount(failures(upstream)),
                 time(upstream.latency_ms),
                 time(upstream.latency_before_ms),
                 upstream.changed_ms.map(clock).unwrap_or_default(),
@@ -45,4 +46,9 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         );
     }
     grid
+}
+
+/// Requests that it failed, per second.
+fn failures(upstream: &Upstream) -> f64 {
+    upstream.errors + upstream.timeouts + upstream.unreachable + upstream.cut
 }

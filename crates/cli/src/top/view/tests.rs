@@ -21,7 +21,8 @@ use crate::top::source::{Kind, Update};
 use crate::top::state::Top;
 
 fn flow(schema: &str, distinguisher: &str, seats: f64, waiting: f64, rejected: f64) -> Flow {
-    Flow { schema: schema.to_owned(), distinguisher: distinguisher.to_owned(), seats, waiting, rejected }
+    let (schema, distinguisher) = (schema.to_owned(), distinguisher.to_owned());
+    Flow { schema, distinguisher, seats, waiting, rejected, ..Flow::default() }
 }
 
 fn schema(name: &str, hits: u64, rate: f64) -> Schema {

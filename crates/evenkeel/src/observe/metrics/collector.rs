@@ -53,7 +53,8 @@ struct Copied<'a> {
 /// How many flows have series of their own (AT-3).
 const FLOWS_MAX: usize = 20;
 
-const REJECTIONS: [Rejection; 3] = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut];
+const REJECTIONS: [Rejection; 4] =
+    [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::Cancelled];
 
 // === impl Shared ===
 

@@ -234,13 +234,13 @@ impl LevelMetrics {
         }
     }
 
-    /// A request gave up waiting (FQ-28). It counts as one that waited for its execution (OB-4).
-    pub(crate) fn gave_up(&mut self, now: Instant, ending: Ending) {
+    /// A request gave up waiting (FQ-28), for this reason. It counts as one that waited for its execution (OB-4).
+    pub(crate) fn gave_up(&mut self, now: Instant, ending: Ending, reason: Rejection) {
         self.crowd.add(Doing::Waiting, ending.waiter.access, -1);
         if let Some(numbers) = self.numbers(ending.waiter.series) {
             numbers.waiting -= 1;
             numbers.waiting_seats -= ending.seats;
-            numbers.rejected[Rejection::TimeOut as usize] += 1;
+            numbers.rejected[reason as usize] += 1;
             numbers.wait[1].observe(&DURATIONS, now - ending.arrived);
         }
     }

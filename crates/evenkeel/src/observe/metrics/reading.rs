@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use evenkeel_engine::controller::{Borrowing, ControlledLevel};
+use evenkeel_engine::controller::{Borrowing, ControlledLevel, Dangling};
 use evenkeel_engine::queue_set::{Mode, Queuing, QueuingDiscipline, Rejection};
 use evenkeel_engine::time::Instant;
 
@@ -26,6 +26,8 @@ pub struct Reading {
     pub borrowing: Borrowing,
     /// All levels, in ascending byte order of their names.
     pub levels: Vec<LevelReading>,
+    /// The flow schemas that are not used because their levels are missing.
+    pub dangling: Vec<Dangling>,
 }
 
 /// The counters of one level, and how it stands.
@@ -46,10 +48,16 @@ pub struct LevelReading {
     pub kept_seats: i64,
     /// How many requests wait.
     pub waiting: usize,
+    /// How many long-running requests there are, whether they have seats or not.
+    pub long_running: u32,
+    /// How many there may be; `None` if there is no limit.
+    pub max_long_running: Option<u32>,
+    /// The seats of long-running requests that have not begun to respond.
+    pub long_running_seats: i64,
     /// How many requests were started.
     pub dispatched: u64,
     /// How many requests were rejected, by reason.
-    pub rejected: [(Rejection, u64); 4],
+    pub rejected: [(Rejection, u64); 5],
     /// How long requests waited that were started or gave up.
     pub waits: DurationCounts,
     /// How long requests ran, without watches.
@@ -123,6 +131,7 @@ impl FlowControl {
     /// ```
     pub fn reading(&self) -> Reading {
         let shared = self.shared();
+        let dangling = shared.dangling();
         let (controller, snapshot) = shared.controlled();
         let now = shared.upkeep().clock.now();
         let (concurrency, borrowing) = (controller.server_limit(), controller.borrowing());
@@ -135,7 +144,7 @@ impl FlowControl {
             let schemas = schemas.get(&id).map_or(&[][..], Vec::as_slice);
             Some(LevelReading::take(name, controlled, level, schemas, now))
         });
-        Reading { at_ns: now.as_nanos(), concurrency, borrowing, levels: levels.collect() }
+        Reading { at_ns: now.as_nanos(), concurrency, borrowing, levels: levels.collect(), dangling }
     }
 }
 
@@ -162,7 +171,7 @@ impl LevelReading {
         let (waiting, seats_in_use) = (state.queue_set().waiting(), state.queue_set().seats_in_use());
         let kept_seats = state.queue_set().kept_seats();
         let metrics = &state.metrics;
-        let (mut dispatched, mut rejected) = (0, [0; 3]);
+        let (mut dispatched, mut rejected) = (0, [0; 4]);
         let (mut waits, mut executions) = (DurationCounts::default(), DurationCounts::default());
         for series in &metrics.series {
             let numbers = &series.numbers;
@@ -173,11 +182,12 @@ impl LevelReading {
             hits.push((Arc::clone(&series.schema), numbers.seats.count()));
         }
         let (spans_ns, sum_ns, denominator) = metrics.ratios.seats.spans();
-        let long_running = metrics.long_running.rejected();
+        let (long_running, long_running_rejected) = (metrics.long_running.running(), metrics.long_running.rejected());
+        let long_running_seats = state.level.long_running_seats();
         drop(state);
         let hits: HashMap<_, _> = hits.into_iter().collect();
-        let reasons = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut];
-        let [full, limit, time_out] = reasons.map(|reason| (reason, rejected[reason as usize]));
+        let reasons = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::Cancelled];
+        let [full, limit, time_out, cancelled] = reasons.map(|reason| (reason, rejected[reason as usize]));
         let schemas = schemas.iter().map(|name| match hits.get_key_value(*name) {
             Some((name, hits)) => SchemaReading { name: Arc::clone(name), hits: *hits },
             None => SchemaReading { name: Arc::from(*name), hits: 0 },
@@ -190,8 +200,11 @@ impl LevelReading {
             seats_in_use,
             kept_seats,
             waiting,
+            long_running,
+            max_long_running: controlled.max_long_running(),
+            long_running_seats,
             dispatched,
-            rejected: [full, limit, time_out, (Rejection::TooManyLongRunning, long_running)],
+            rejected: [full, limit, time_out, cancelled, (Rejection::TooManyLongRunning, long_running_rejected)],
             waits,
             executions,
             utilisation: RatioCounts { spans_ns, sum_ns, denominator },

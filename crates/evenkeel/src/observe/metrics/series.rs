@@ -19,7 +19,7 @@ pub(crate) struct Series {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Numbers {
     /// By [`Rejection`](evenkeel_engine::queue_set::Rejection).
-    pub(crate) rejected: [u64; 3],
+    pub(crate) rejected: [u64; 4],
     pub(crate) dispatched: u64,
     pub(crate) blocked: u64,
     pub(crate) waiting: i64,
@@ -78,7 +78,7 @@ impl Series {
 impl Numbers {
     const fn new() -> Self {
         Self {
-            rejected: [0; 3],
+            rejected: [0; 4],
             dispatched: 0,
             blocked: 0,
             waiting: 0,

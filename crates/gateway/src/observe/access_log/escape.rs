@@ -1,5 +1,7 @@
 //! Texts of any bytes, as strings of JSON and as values of `name=value` pairs.
 
+use crate::observe::visible::is_visible;
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends a string of JSON. What is not UTF-8 becomes U+FFFD.
@@ -47,11 +49,11 @@ fn put_escaped(out: &mut Vec<u8>, text: &str) {
             Some('\n') => out.extend_from_slice(b"\\n"),
             Some('\r') => out.extend_from_slice(b"\\r"),
             Some('\t') => out.extend_from_slice(b"\\t"),
-            // All of them have four digits at most.
             other => {
-                let code = other.map_or(0, u32::from);
-                out.extend_from_slice(b"\\u");
-                out.extend([12, 8, 4, 0].map(|shift| HEX[(code >> shift & 0xf) as usize]));
+                for unit in other.unwrap_or_default().encode_utf16(&mut [0; 2]) {
+                    out.extend_from_slice(b"\\u");
+                    out.extend([12, 8, 4, 0].map(|shift| HEX[usize::from(*unit >> shift & 0xf)]));
+                }
             }
         }
         rest = chars.as_str();
@@ -59,9 +61,9 @@ fn put_escaped(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(rest.as_bytes());
 }
 
-/// Whether a character does not stand for itself in a string. U+2028 and U+2029 end lines.
+/// Whether a character does not stand for itself in a string.
 fn is_escaped(char: char) -> bool {
-    matches!(char, '"' | '\\' | '\u{2028}' | '\u{2029}') || char.is_control()
+    matches!(char, '"' | '\\') || !is_visible(char)
 }
 
 #[cfg(test)]
@@ -72,7 +74,7 @@ mod tests {
 
     /// Whether a terminal or a log reader may act on a character instead of showing it.
     fn is_unsafe(char: char) -> bool {
-        char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
+        !is_visible(char)
     }
 
     #[test]
@@ -83,6 +85,7 @@ mod tests {
             ("/\u{2028}é\u{2029}", r#""/\u2028é\u2029""#),
             ("\u{7f}\u{80}\u{9f}\u{a0}", "\"\\u007f\\u0080\\u009f\u{a0}\""),
             ("日本\"\\\n\r\t\0", r#""日本\"\\\n\r\t\u0000""#),
+            ("gro\u{202e}.eliv\u{200b}\u{e0041}", r#""gro\u202e.eliv\u200b\udb40\udc41""#),
         ] {
             for put in [put_json, put_text] {
                 let mut out = Vec::new();

@@ -36,6 +36,8 @@ pub struct AccessLine<'a> {
     pub status: u16,
     /// Why it was rejected, if it was.
     pub rejected: Option<&'a str>,
+    /// When its client was told to try again, if it was.
+    pub retry_after: Option<Duration>,
     /// How the upstream failed, if the response is incomplete or the gateway's own because of that.
     pub error: Option<&'a str>,
     /// The upstream that got it or failed to, if there is one.
@@ -108,7 +110,12 @@ impl AccessLine<'_> {
         }
         out.extend_from_slice(b",\"status\":");
         put_number(out, self.status.into());
-        for (key, text) in [("rejected", self.rejected), ("error", self.error), ("upstream", self.upstream)] {
+        put_member(out, "rejected", self.rejected);
+        if let Some(time) = self.retry_after {
+            out.extend_from_slice(b",\"retryAfterSeconds\":");
+            put_number(out, time.as_secs());
+        }
+        for (key, text) in [("error", self.error), ("upstream", self.upstream)] {
             put_member(out, key, text);
         }
         out.extend_from_slice(b",\"bytesIn\":");
@@ -154,6 +161,10 @@ impl AccessLine<'_> {
         if let Some(class) = self.class {
             out.extend_from_slice(b" seats=");
             put_number(out, class.seats.into());
+        }
+        if let Some(time) = self.retry_after {
+            out.extend_from_slice(b" retryAfterSeconds=");
+            put_number(out, time.as_secs());
         }
         for (key, time) in self.times() {
             out.push(b' ');
@@ -268,6 +279,7 @@ mod tests {
             service: Duration::from_millis(20),
             status: 200,
             rejected: None,
+            retry_after: None,
             error: None,
             upstream: Some("127.0.0.1:9000"),
             bytes_in: 7,

@@ -114,6 +114,7 @@ mod tests {
             service: Duration::ZERO,
             status: 200,
             rejected: None,
+            retry_after: None,
             error: None,
             upstream: None,
             bytes_in: 0,

@@ -3,7 +3,7 @@
 //! A web page can make a browser connect to the admin endpoint under the page's own name, by changing what that name
 //! resolves to (DNS rebinding), and read what comes back. The `Host` header tells: it has the name of the page.
 
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -11,11 +11,17 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::HOST;
-use http::uri::Authority;
 
 /// The names beside addresses and `localhost`.
 #[derive(Debug, Clone)]
 pub(super) struct Hosts(Arc<[String]>);
+
+/// Whom a `Host` header names.
+enum HostName {
+    Address,
+    /// In lower case, without the dot of the root.
+    Name(String),
+}
 
 /// Stands for every name.
 const ANY: &str = "*";
@@ -55,14 +61,49 @@ impl Hosts {
     }
 
     fn is_known(&self, host: &str) -> bool {
-        let Ok(authority) = host.parse::<Authority>() else { return false };
-        let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
-        let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&name);
-        address.parse::<IpAddr>().is_ok()
-            || name == "localhost"
-            || name.ends_with(".localhost")
-            || self.0.iter().any(|known| *known == name || known == ANY)
+        match HostName::parse(host) {
+            Some(HostName::Address) => true,
+            Some(HostName::Name(name)) => {
+                name == "localhost"
+                    || name.ends_with(".localhost")
+                    || self.0.iter().any(|known| *known == name || known == ANY)
+            }
+            None => false,
+        }
     }
+}
+
+// === impl HostName ===
+
+impl HostName {
+    /// Reads `host[:port]` (RFC 9110, 7.2) and nothing else: no user, and nothing after the bracket of an address but a port.
+    fn parse(host: &str) -> Option<Self> {
+        if let Some(rest) = host.strip_prefix('[') {
+            let (address, rest) = rest.split_once(']')?;
+            address.parse::<Ipv6Addr>().ok()?;
+            return is_port(rest).then_some(Self::Address);
+        }
+        let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+        if !is_port(port) {
+            return None;
+        }
+        if name.parse::<Ipv4Addr>().is_ok() {
+            return Some(Self::Address);
+        }
+        let name = name.strip_suffix('.').unwrap_or(name);
+        let is_name = name.split('.').all(|label| {
+            !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        });
+        is_name.then(|| Self::Name(name.to_ascii_lowercase()))
+    }
+}
+
+/// Nothing, or a colon and a port.
+fn is_port(text: &str) -> bool {
+    text.is_empty()
+        || text.strip_prefix(':').is_some_and(|port| {
+            port.is_empty() || port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+        })
 }
 
 #[cfg(test)]
@@ -72,15 +113,48 @@ mod tests {
     #[test]
     fn addresses_and_names_of_this_machine_are_known() {
         let hosts = Hosts::new(&["Admin.Example".to_owned()]);
-        for host in
-            ["127.0.0.1", "10.1.2.3:9901", "[::1]:9901", "localhost:1", "LocalHost", "a.localhost", "admin.example"]
-        {
+        for host in [
+            "127.0.0.1",
+            "10.1.2.3:9901",
+            "[::1]:9901",
+            "[::1]",
+            "localhost:1",
+            "localhost.",
+            "LocalHost",
+            "a.localhost",
+            "admin.example",
+        ] {
             assert!(hosts.is_known(host), "{host}");
         }
-        for host in ["evil.example", "evil.example:9901", "127.0.0.1.evil.example", "localhost.evil.example", "", "a b"]
-        {
+        let unknown =
+            ["evil.example", "evil.example:9901", "127.0.0.1.evil.example", "localhost.evil.example", "", "a b"];
+        for host in unknown {
             assert!(!hosts.is_known(host), "{host}");
         }
         assert!(Hosts::new(&["*".to_owned()]).is_known("evil.example"));
+    }
+
+    #[test]
+    fn what_only_looks_like_a_known_host_is_refused() {
+        for hosts in [Hosts::new(&[]), Hosts::new(&["*".to_owned()])] {
+            for host in [
+                "[::1].evil.com",
+                "[::1]evil.com:80",
+                "[::1",
+                "[127.0.0.1]",
+                "evil@127.0.0.1",
+                "evil.com:80@localhost",
+                "127.0.0.1:80:80",
+                "127.0.0.1:x",
+                "127.0.0.1:99999",
+                "::1",
+                "localhost/",
+                "local host",
+                "localhost..",
+                "127.0.0.1#",
+            ] {
+                assert!(!hosts.is_known(host), "{host}");
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Who uses a level and who delays whom, in a frame, within a bound.
 
+use std::cmp::Reverse;
+
 use evenkeel::{FlowId, LevelFlows};
 
 use crate::observe::frame::{Delay, Flow, Level, rounded};
@@ -35,8 +37,20 @@ fn of_level(known: &LevelFlows, flows_max: usize, delays_max: usize) -> (Vec<Flo
         seats: rounded(usage.figures.seat_seconds / window),
         waiting: rounded(usage.figures.wait_seconds / window),
         rejected: rounded(usage.figures.rejections as f64 / window),
+        held: i64::try_from(usage.now.seats_now).unwrap_or(i64::MAX),
+        queued: i64::try_from(usage.now.waiting_now).unwrap_or(i64::MAX),
+        queued_ms: rounded(usage.now.longest_wait_seconds * 1000.0),
     };
-    let mut flows: Vec<Flow> = known.flows.iter().take(flows_max).map(flow).collect();
+    // Who holds seats or waits now is listed first: the heaviest of the last minute may be gone.
+    let is_present = |usage: &&evenkeel::FlowUsage| usage.now.seats_now > 0 || usage.now.waiting_now > 0;
+    let mut present: Vec<&evenkeel::FlowUsage> = known.flows.iter().filter(is_present).collect();
+    present.sort_by_key(|usage| Reverse((usage.now.seats_now, usage.now.waiting_now)));
+    present.truncate(flows_max.div_ceil(2));
+    let is_listed = |usage: &&evenkeel::FlowUsage, index: usize| {
+        index < flows_max.saturating_sub(present.len()) || present.iter().any(|one| one.id == usage.id)
+    };
+    let listed = known.flows.iter().enumerate().filter(|(index, usage)| is_listed(usage, *index));
+    let mut flows: Vec<Flow> = listed.map(|(_, usage)| flow(usage)).take(flows_max).collect();
     // A flow that delays others or is delayed is listed with them, whatever else it does.
     let mut place = |id: &FlowId| {
         let found = flows.iter().position(|flow| flow.schema == id.schema && flow.distinguisher == id.flow);

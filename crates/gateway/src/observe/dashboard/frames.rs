@@ -11,8 +11,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::history::History;
 use super::recorder::{Observation, Recorder, UpstreamReading};
 use super::viewer::{TooManyViewers, Viewer};
+use crate::objects::SourceStatus;
 use crate::observe::frame::{Frame, Level, PastLevel};
 use crate::observe::metrics::GatewayMetrics;
+use crate::observe::readiness::Readiness;
 
 /// The frames of a gateway, for the dashboard. Clones share them.
 #[derive(Debug, Clone)]
@@ -45,6 +47,9 @@ pub(crate) struct Sources {
     pub(crate) flow: FlowControl,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) upstreams: Box<dyn Fn() -> Vec<UpstreamReading> + Send>,
+    pub(crate) readiness: Readiness,
+    /// How many bytes may be buffered, by the settings in effect.
+    pub(crate) buffer_limit: Box<dyn Fn() -> u64 + Send>,
 }
 
 /// No frame is longer than this, whatever there is to tell.
@@ -107,7 +112,14 @@ impl Recording {
 
     /// Frames of a flow control without a gateway.
     pub fn alone(frames: Frames, flow: FlowControl) -> Self {
-        Self::new(frames, Sources { flow, metrics: GatewayMetrics::new(1), upstreams: Box::new(Vec::new) })
+        let sources = Sources {
+            flow,
+            metrics: GatewayMetrics::new(1),
+            upstreams: Box::new(Vec::new),
+            readiness: Readiness::default(),
+            buffer_limit: Box::new(|| 0),
+        };
+        Self::new(frames, sources)
     }
 
     /// Looks once a second, for as long as the future lives.
@@ -195,6 +207,11 @@ impl Sources {
             objects_refused,
             settings_applied,
             upstream_failures: self.metrics.upstream_failures(),
+            objects_stale: self.readiness.objects_stale(),
+            store_problem: self.readiness.source().and_then(SourceStatus::store_problem),
+            objects_are_refused: self.metrics.objects_are_refused(),
+            buffered: self.metrics.buffered_bytes(),
+            buffer_limit: (self.buffer_limit)(),
         }
     }
 }

@@ -41,6 +41,15 @@ pub(super) fn frame(before: Option<&Reading>, after: &Reading, time_ms: u64) -> 
     frame
 }
 
+/// A frame names no more dangling flow schemas than this.
+const DANGLING_MAX: usize = 3;
+
+/// What is wrong with the objects themselves.
+pub(super) fn dangling(reading: &Reading) -> (Vec<[String; 2]>, usize) {
+    let named = reading.dangling.iter().take(DANGLING_MAX).map(|one| [one.schema.clone(), one.level.clone()]);
+    (named.collect(), reading.dangling.len())
+}
+
 /// One level between two readings.
 struct Interval<'a> {
     before: &'a LevelReading,
@@ -80,6 +89,9 @@ impl Interval<'_> {
             lent: if is_exempt { 0 } else { (limits.nominal - current).max(0) },
             kept: after.kept_seats,
             waiting: i64::try_from(after.waiting).unwrap_or(i64::MAX),
+            long_running: after.long_running.into(),
+            long_running_limit: after.max_long_running.map(i64::from),
+            long_running_seats: after.long_running_seats,
             wait_ms: durations(&before.waits, &after.waits),
             execution_ms: durations(&before.executions, &after.executions),
             dispatched: self.rate(before.dispatched, after.dispatched),

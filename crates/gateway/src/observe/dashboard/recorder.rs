@@ -8,7 +8,7 @@ use super::attribution;
 use super::changes::Events;
 use super::history::{History, INTERVALS_MAX, Point};
 use super::interval;
-use crate::observe::frame::{Frame, OutCause, Upstream, Usual, diagnose, rounded};
+use crate::observe::frame::{Frame, Objects, OutCause, Upstream, Usual, diagnose, rounded};
 use crate::observe::metrics::ObjectChange;
 
 /// What there is to see at one moment.
@@ -23,6 +23,14 @@ pub(crate) struct Observation {
     pub(crate) objects_refused: u64,
     pub(crate) settings_applied: u64,
     pub(crate) upstream_failures: u64,
+    /// Why the objects may be out of date, and what is wrong with the store.
+    pub(crate) objects_stale: Option<String>,
+    pub(crate) store_problem: Option<String>,
+    /// Whether the latest objects have errors.
+    pub(crate) objects_are_refused: bool,
+    /// The bytes in buffers, and how many there may be.
+    pub(crate) buffered: u64,
+    pub(crate) buffer_limit: u64,
 }
 
 /// The counters of an upstream.
@@ -93,6 +101,15 @@ impl Recorder {
         frame.upstreams = self.upstreams(&seen, &frame);
         self.note_demand(&mut frame);
         frame.events = self.events.all();
+        let (dangling, dangling_count) = interval::dangling(&seen.reading);
+        frame.objects = Objects {
+            stale: seen.objects_stale.clone(),
+            are_refused: seen.objects_are_refused,
+            store: seen.store_problem.clone(),
+            dangling,
+            dangling_count,
+        };
+        (frame.server.buffered, frame.server.buffer_limit) = (seen.buffered, seen.buffer_limit);
         self.before = Some(seen);
         if self.frames.len() >= FRAMES_MAX {
             self.frames.remove(0);

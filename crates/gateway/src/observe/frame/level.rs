@@ -47,6 +47,15 @@ pub struct Level {
     /// The requests that wait at the end of the interval.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting: i64,
+    /// The long-running requests, whether they have seats or not.
+    #[serde(skip_serializing_if = "is_default")]
+    pub long_running: i64,
+    /// How many of them there may be; `None` if there is no limit or it is not known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub long_running_limit: Option<i64>,
+    /// The seats in use by long-running requests that have not begun to respond.
+    #[serde(skip_serializing_if = "is_default")]
+    pub long_running_seats: i64,
     /// How long the requests waited that were started, or gave up waiting, in the interval; `None` if there were none.
     #[serde(skip_serializing_if = "is_default")]
     pub wait_ms: Option<Percentiles>,
@@ -137,7 +146,7 @@ pub struct Schema {
     pub rate: f64,
 }
 
-/// A flow of a level, over the last minute.
+/// A flow of a level: over the last minute, and at the end of the interval.
 ///
 /// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -157,6 +166,15 @@ pub struct Flow {
     /// The requests that were rejected, per second.
     #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub rejected: f64,
+    /// The seats that it holds at the end of the interval.
+    #[serde(skip_serializing_if = "is_default")]
+    pub held: i64,
+    /// Its requests that wait at the end of the interval.
+    #[serde(skip_serializing_if = "is_default")]
+    pub queued: i64,
+    /// How long the one of them has waited that has waited longest.
+    #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
+    pub queued_ms: f64,
 }
 
 /// How much one flow waited behind another in the last minute.
@@ -185,6 +203,16 @@ impl Level {
     /// Whether the level has no limit.
     pub fn is_exempt(&self) -> bool {
         self.queuing == Some(Queuing::Exempt)
+    }
+
+    /// Whether every server has the level.
+    pub fn is_built_in(&self) -> bool {
+        matches!(self.name.as_str(), "catch-all" | "exempt")
+    }
+
+    /// Whether nothing happened in it.
+    pub fn is_idle(&self) -> bool {
+        self.in_use == 0 && self.waiting == 0 && self.dispatched <= 0.0 && self.rejected.is_empty()
     }
 
     /// Requests rejected per second, for whatever reason.

@@ -50,8 +50,34 @@ pub struct Frame {
     /// The last events, the latest first. Frames repeat them, so that none is missed by a reader who skips frames.
     #[serde(default, skip_serializing_if = "is_default")]
     pub events: Vec<Event>,
+    /// What is wrong with the objects and the store, if anything is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub objects: Objects,
     /// What all this means.
     pub diagnosis: Diagnosis,
+}
+
+/// What is wrong with the objects that govern the server, and with their store.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Objects {
+    /// Why they may be out of date, if they may.
+    #[serde(skip_serializing_if = "is_default")]
+    pub stale: Option<String>,
+    /// Whether the latest objects have errors, so that older ones are in effect.
+    #[serde(skip_serializing_if = "is_default")]
+    pub are_refused: bool,
+    /// What is wrong with the store, if anything is.
+    #[serde(skip_serializing_if = "is_default")]
+    pub store: Option<String>,
+    /// Flow schemas that are not used because their levels do not exist: the first of them, with the level that each names.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dangling: Vec<[String; 2]>,
+    /// How many such flow schemas there are.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dangling_count: usize,
 }
 
 /// The server as a whole.
@@ -76,6 +102,12 @@ pub struct Server {
     /// Requests that upstreams failed per second: no connection, no response, or one that ended too early.
     #[serde(skip_serializing_if = "is_default")]
     pub upstream_failures: f64,
+    /// The bytes of requests and responses that are buffered because their clients are slow.
+    #[serde(skip_serializing_if = "is_default")]
+    pub buffered: u64,
+    /// How many bytes may be buffered; 0 where it is not known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub buffer_limit: u64,
     /// The requests that arrive per second, lately.
     #[serde(skip_serializing_if = "is_default")]
     pub demand: f64,
@@ -142,8 +174,16 @@ impl Frame {
             levels: Vec::new(),
             upstreams: Vec::new(),
             events: Vec::new(),
+            objects: Objects::default(),
             diagnosis: Diagnosis::default(),
         }
+    }
+
+    /// The levels as people read them: by name, and those last that every server has and nobody uses.
+    pub fn levels_in_order(&self) -> impl Iterator<Item = &Level> {
+        let (last, first): (Vec<_>, Vec<_>) =
+            self.levels.iter().partition(|level| level.is_built_in() && level.is_idle());
+        first.into_iter().chain(last)
     }
 
     /// The level of this name.
@@ -155,6 +195,17 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn idle_levels_that_every_server_has_come_last() {
+        let level = |name: &str, in_use| Level { name: name.to_owned(), in_use, ..Level::default() };
+        let mut frame = Frame::new(0, 1000);
+        frame.levels = vec![level("batch", 0), level("catch-all", 0), level("exempt", 0), level("web", 3)];
+        let names = |frame: &Frame| frame.levels_in_order().map(|level| level.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&frame), ["batch", "web", "catch-all", "exempt"]);
+        frame.levels[1].waiting = 1;
+        assert_eq!(names(&frame), ["batch", "catch-all", "web", "exempt"]);
+    }
 
     #[test]
     fn a_frame_survives_json_and_leaves_out_what_is_nothing() {

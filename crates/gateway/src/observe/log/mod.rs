@@ -2,6 +2,7 @@
 
 mod rejections;
 mod throttle;
+mod visible_lines;
 
 use std::io::IsTerminal;
 use std::sync::OnceLock;
@@ -13,6 +14,8 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::reload;
 
 use crate::config::{LogConfig, LogFormat};
+
+use visible_lines::VisibleLines;
 
 pub(crate) use throttle::Throttle;
 
@@ -68,6 +71,7 @@ where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let filter = filter(config).map_err(LogError::Filter)?;
+    let writer = VisibleLines { writer, format: config.format };
     let lines = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(paint == Paint::Colours);
     let lines = match config.format {
         LogFormat::Text => lines.boxed(),
@@ -187,6 +191,24 @@ mod tests {
         });
         let fields = "request_id=\"id-1\" client=10.1.2.3 method=\"GET\" path=\"/orders\" reason=\"expired\"";
         assert!(text.trim_end().ends_with(&format!("a request is not authenticated {fields}")), "{text}");
+    }
+
+    #[test]
+    fn characters_that_hide_or_reorder_text_are_escaped() {
+        for format in [LogFormat::Text, LogFormat::Json] {
+            let config = LogConfig { format, ..LogConfig::default() };
+            let name = "gro\u{202e}.eliv\u{200b}";
+            let text = written(&config, || tracing::info!(user = %name, path = name, "é {name}"));
+            assert!(!text.contains(['\u{202e}', '\u{200b}']) && text.contains('é'), "{text}");
+            assert!(text.ends_with('\n') && text.lines().count() == 1, "{text}");
+            match format {
+                LogFormat::Text => assert!(text.contains(r"user=gro\u{202e}.eliv\u{200b}"), "{text}"),
+                LogFormat::Json => {
+                    let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+                    assert_eq!(line["user"], name);
+                }
+            }
+        }
     }
 
     #[test]

@@ -238,6 +238,11 @@ impl GatewayMetrics {
         self.upstream_status().iter().map(|upstream| upstream.failures).sum()
     }
 
+    /// Whether the latest objects were refused.
+    pub(crate) fn objects_are_refused(&self) -> bool {
+        self.0.objects_are_refused.load(Ordering::Relaxed)
+    }
+
     /// How often objects were refused, and settings applied.
     pub(crate) fn changes(&self) -> (u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -87,8 +87,9 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
     let user = admitted.user;
     if !connection.client.identify(&user) {
         connection.worker.metrics.client_refused();
-        exchange.note(|record| record.note_refused("too-many-connections"));
-        return Err(Box::new(Failure::TooManyConnections.response(&parts.headers)));
+        let failure = Failure::TooManyConnections;
+        exchange.note(|record| record.note_refused(failure));
+        return Err(Box::new(failure.response(&parts.headers)));
     }
     if body.is_too_large() {
         return Err(Box::new(Failure::BodyTooLarge.response(&parts.headers)));

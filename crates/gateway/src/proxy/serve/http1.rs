@@ -209,6 +209,7 @@ impl Serving {
             Err(failure) => {
                 asked.is_kept_alive = false;
                 total.set(worker.config.timeouts.stall);
+                exchange.note(|record| record.note_refused(failure));
                 failure.response_in(form).map(BufferedBody::own)
             }
         };
@@ -253,7 +254,7 @@ impl Serving {
             if poll_client(&self.client, &exchange, worker, context) {
                 return Poll::Ready(Err(Failure::ClientGone));
             }
-            total.poll(context).map(|()| Err(Failure::TotalTimeout))
+            total.poll(context).map(|()| Err(pending.expire()))
         });
         let response = response.await?;
         subject.note_response(&response, user.as_deref());

@@ -182,7 +182,6 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
                 Err(failure) => {
                     if failure == Failure::TooManyStreams {
                         worker.metrics.client_refused();
-                        exchange.note(|record| record.note_refused("too-many-streams"));
                     }
                     Err(failure)
                 }
@@ -208,6 +207,7 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             let response = response.unwrap_or_else(|failure| {
                 // The time that the client has to take this response.
                 total.set(worker.config.timeouts.stall);
+                exchange.note(|record| record.note_refused(failure));
                 failure.response_in(form).map(BufferedBody::own)
             });
             worker.metrics.request_ended(response.status());
@@ -246,7 +246,12 @@ async fn pass_on(
     }
     let user = arrival.user();
     let future = worker.flow.call(arrival, parts, inbound);
-    let response = PendingResponse::new(future, &exchange, &connection).await?;
+    let mut pending = PendingResponse::new(future, &exchange, &connection);
+    let response = poll_fn(|context| match Pin::new(&mut pending).poll(context) {
+        Poll::Ready(response) => Poll::Ready(response),
+        Poll::Pending => total.poll(context).map(|()| Err(pending.expire())),
+    });
+    let response = response.await?;
     subject.note_response(&response, user.as_deref());
     Ok(response)
 }

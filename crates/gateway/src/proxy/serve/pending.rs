@@ -30,6 +30,14 @@ impl PendingResponse {
     pub(super) fn new(future: RequestFuture, exchange: &Rc<Exchange>, connection: &Rc<Connection>) -> Self {
         Self { future: Some(future), exchange: Rc::clone(exchange), connection: Rc::clone(connection) }
     }
+
+    /// The time for the whole request is over: one that waits leaves its queue as a request that timed out.
+    pub(super) fn expire(&mut self) -> Failure {
+        if let Some(future) = &mut self.future {
+            future.as_mut().expire();
+        }
+        Failure::TotalTimeout
+    }
 }
 
 impl Future for PendingResponse {

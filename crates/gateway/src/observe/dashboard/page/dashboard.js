@@ -54,6 +54,13 @@ const rejected = (level) => sum(Object.values(level.rejected || {}));
 const flowName = (flow) => flow.distinguisher || flow.schema;
 const isExempt = (level) => level.queuing === "exempt";
 
+// === Names ===
+
+// Names come from clients, and must neither hide nor reorder what is around them: the rule of the logs (`visible.rs`).
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+const visible = (text) => text.replace(HIDDEN, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
+const parsed = (json) => JSON.parse(json, (_, value) => (typeof value === "string" ? visible(value) : value));
+
 // === The stream ===
 
 function keep(name, point) {
@@ -86,7 +93,7 @@ function takeFrame(data) {
 
 function connect() {
   const stream = new EventSource("/debug/frames");
-  const reading = (take) => (event) => { if (event.data) take(JSON.parse(event.data)); };
+  const reading = (take) => (event) => { if (event.data) take(parsed(event.data)); };
   stream.addEventListener("past", reading(takePast));
   stream.addEventListener("frame", reading(takeFrame));
   stream.addEventListener("error", () => {
@@ -106,7 +113,7 @@ function showLive() {
 
 function draw() {
   if (!frame) return;
-  const levels = list(frame.levels);
+  const levels = inOrder(list(frame.levels));
   drawDiagnosis();
   drawTotals(levels);
   drawChoices(levels);
@@ -123,6 +130,17 @@ function draw() {
   drawChart(levels);
   showLive();
 }
+
+const isIdle = (level) => !level.inUse && !level.waiting && !level.dispatched && !rejected(level);
+
+// By name, and those last that every server has and nobody uses.
+function inOrder(levels) {
+  const isLast = (level) => ["catch-all", "exempt"].includes(level.name) && isIdle(level);
+  return [...levels.filter((level) => !isLast(level)), ...levels.filter(isLast)];
+}
+
+// Red says that requests fail. Those of a client that is limited as intended are told, and are no alarm.
+const lossTone = () => (frame.diagnosis.state === "failing" ? "bad" : "strong");
 
 // The numbers of the sentence change every second. Only a change of what it says is announced and animated.
 function drawDiagnosis() {
@@ -153,7 +171,7 @@ function drawTotals(levels) {
   setText(byId("total-started"), number(sum(levels.map((level) => level.dispatched || 0))));
   const lost = sum(levels.map(rejected));
   setText(byId("total-rejected"), number(lost));
-  byId("total-rejected").className = lost > 0 ? "bad" : "";
+  byId("total-rejected").className = lost > 0 ? lossTone() : "";
 }
 
 function drawChoices(levels) {
@@ -214,8 +232,7 @@ function drawLevels(levels) {
       cell("wait p99"), cell("started/s"), cell("rejected/s"), cell("utilisation: min, mean, max", "wide"));
   }, (row, level) => {
     const [name, seats, waiting, p50, p99, started, lost, used] = row.children;
-    const isIdle = !level.inUse && !level.waiting && !level.dispatched && !rejected(level);
-    row.className = level.name === chosen ? "chosen" : isIdle ? "idle" : "";
+    row.className = level.name === chosen ? "chosen" : isIdle(level) ? "idle" : "";
     name.firstChild.setAttribute("aria-pressed", level.name === chosen);
     const kept = level.kept ? `, ${count(level.kept, "seat is", "seats are")} kept for new clients` : "";
     const borrow = level.borrowed ? `, ${number(level.borrowed)} borrowed` : level.lent ? `, ${number(level.lent)} lent` : "";
@@ -231,7 +248,7 @@ function drawLevels(levels) {
     const reasons = Object.entries(level.rejected || {});
     const why = reasons.map(([reason, rate]) => `${reason} ${number(rate)}`).join(", ");
     lost.replaceChildren(number(rejected(level)), ...(why ? [el("small", { title: why }, why)] : []));
-    lost.className = reasons.length ? "number bad" : "number";
+    lost.className = reasons.length ? `number ${lossTone()}` : "number";
     const { min, mean, max } = level.utilisation || {};
     if (level.utilisation && level.current) used.replaceChildren(rangeMeter(level.utilisation), small(`${percent(min)}, ${percent(mean)}, ${percent(max)}`));
     else setText(used, "–");
@@ -268,21 +285,22 @@ function rangeMeter({ min, mean, max }) {
 
 function drawFlows(levels) {
   const flows = levels.flatMap((level) => list(level.flows).map((flow) => ({ flow, level: level.name })))
-    .filter(({ flow }) => flow.seats >= 0.05 || flow.waiting >= 0.05 || flow.rejected > 0);
+    .filter(({ flow }) => flow.held || flow.seats >= 0.05 || flow.waiting >= 0.05 || flow.rejected > 0);
   // Flows of about the same weight stand in the order of their names, and a row has a place rather than a flow: nothing jumps.
   const key = ({ flow, level }) => `${level}\n${flow.schema}\n${flow.distinguisher || ""}`;
   const weight = ({ flow }) => Math.round(4 * Math.log((flow.seats || 0) + (flow.waiting || 0) + 0.01));
   flows.sort((a, b) => weight(b) - weight(a) || key(a).localeCompare(key(b)));
   byId("flows-empty").hidden = flows.length > 0;
   rows(byId("flow-rows"), flows.slice(0, ROWS).map((item, place) => ({ ...item, place })), ({ place }) => String(place),
-    () => el("tr", {}, el("td", { class: "one" }), cell("seats held"), cell("waiting"), cell("rejected/s")),
+    () => el("tr", {}, el("td", { class: "one" }), cell("holds now"), cell("seats, mean"), cell("waiting"), cell("rejected/s")),
     (row, { flow, level }) => {
       row.children[0].title = `flow schema ${flow.schema}, level ${level}`;
       row.children[0].replaceChildren(flowName(flow), small(level));
-      setText(row.children[1], mean(flow.seats));
-      setText(row.children[2], mean(flow.waiting));
-      setText(row.children[3], mean(flow.rejected));
-      row.children[3].className = flow.rejected ? "number bad" : "number";
+      setText(row.children[1], number(flow.held));
+      setText(row.children[2], mean(flow.seats));
+      setText(row.children[3], mean(flow.waiting));
+      setText(row.children[4], mean(flow.rejected));
+      row.children[4].className = flow.rejected ? `number ${lossTone()}` : "number";
     });
 }
 
@@ -310,7 +328,7 @@ function drawDelays(levels) {
     const cells = shown.map((by) => {
       const share = total > 0 ? ofColumn(delays, by) / total : 0;
       const data = el("td", { title: `${title}: ${percent(share)} behind ${name(by)}` }, share >= 0.005 ? percent(share) : "·");
-      data.style.backgroundColor = share > 0 ? `color-mix(in srgb, var(--s1) ${Math.round(8 + 62 * share)}%, transparent)` : "";
+      data.style.backgroundColor = share > 0 ? `color-mix(in srgb, var(--heat) ${Math.round(8 + 62 * share)}%, transparent)` : "";
       return data;
     });
     return el("tr", {}, el("th", { scope: "row", title }, title), ...cells, el("td", { class: "all" }, percent(total / all)));
@@ -330,8 +348,9 @@ function drawUpstreams() {
     (one) => el("tr", {}, el("td", {}, one.name, small("")), cell(""), cell(""), cell(""), cell("")),
     (row, one) => {
       const [name, responses, errors, now, before] = row.children;
-      setText(name.lastChild, one.isOut ? out(one) : one.changedMs ? `slower since ${clock(one.changedMs)}` : "serving");
-      name.lastChild.className = one.isOut ? "bad" : one.changedMs ? "warn" : "";
+      const isBad = one.isOut || failures(one) > 0;
+      setText(name.lastChild, one.isOut ? out(one) : isBad ? "serving, some requests fail" : one.changedMs ? `slower since ${clock(one.changedMs)}` : "serving");
+      name.lastChild.className = isBad ? "bad" : one.changedMs ? "warn" : "";
       setText(responses, number(one.responses));
       setText(errors, number(failures(one)));
       errors.className = failures(one) > 0 ? "number bad" : "number";
@@ -478,9 +497,9 @@ function levelParts(level, kept) {
   const points = past.get(level.name) || [];
   const span = [{ t: frame.timeMs - kept }, { t: frame.timeMs }];
   const nominal = level.nominal || 0;
-  const areas = [{ kind: "area", color: colour(0), points, low: () => 0, high: (p) => (isExempt(level) ? p.inUse : Math.min(p.inUse, nominal)) }];
+  const areas = [{ kind: "own", points, low: () => 0, high: (p) => (isExempt(level) ? p.inUse : Math.min(p.inUse, nominal)) }];
   const lines = [];
-  const legend = [["area", "in use", colour(0)]];
+  const legend = [["own", "in use"]];
   const values = [nominal, ...points.map((p) => p.inUse)];
   if (!isExempt(level)) {
     areas.push({ kind: "borrowed", points, low: () => nominal, high: (p) => Math.max(p.inUse, nominal) });
@@ -518,7 +537,7 @@ function drawLegend(entries) {
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;
   legend.replaceChildren(...entries.map(([kind, name, color]) => {
-    const isArea = ["area", "borrowed", "lent"].includes(kind);
+    const isArea = ["area", "own", "borrowed", "lent"].includes(kind);
     const sample = isArea ? svg("rect", { class: kind, fill: color, width: 18, height: 10, rx: 2 })
       : svg("path", { class: `line ${kind}`, d: "M0 5H18" });
     return el("li", {}, svg("svg", { viewBox: "0 0 18 10", "aria-hidden": "true" }, sample), name);
@@ -542,7 +561,7 @@ async function explain(event) {
   try {
     const response = await fetch(`/debug/explain?${query}`);
     if (!response.ok) out.replaceChildren(el("p", { class: "bad" }, (await response.text()).trim()));
-    else out.replaceChildren(...explanation(await response.json()));
+    else out.replaceChildren(...explanation(parsed(await response.text())));
   } catch (error) {
     out.replaceChildren(el("p", { class: "bad" }, `The gateway did not respond: ${error.message}`));
   }

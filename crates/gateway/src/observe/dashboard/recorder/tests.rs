@@ -1,5 +1,7 @@
 //! Frames of a flow control whose clock the test moves.
 
+mod situations;
+
 use std::time::Duration;
 
 use evenkeel::{Arrived, Attributes, FlowControl, ManualClock, Preset, RequestInfo, User, WorkEstimate};
@@ -15,7 +17,14 @@ struct Bench {
     recorder: Recorder,
     history: History,
     upstream: UpstreamReading,
+    /// Those beside it.
+    others: Vec<UpstreamReading>,
     object_changes: BTreeSet<ObjectChange>,
+    objects_stale: Option<String>,
+    store_problem: Option<String>,
+    objects_are_refused: bool,
+    buffered: u64,
+    buffer_limit: u64,
 }
 
 impl Bench {
@@ -25,7 +34,20 @@ impl Bench {
         let flow = flow.attribute_flows().drive_by_hand().build();
         let upstream = UpstreamReading { name: "service:80".to_owned(), ..UpstreamReading::default() };
         let (recorder, history) = (Recorder::default(), History::default());
-        Self { clock, flow, recorder, history, upstream, object_changes: BTreeSet::new() }
+        Self {
+            clock,
+            flow,
+            recorder,
+            history,
+            upstream,
+            others: Vec::new(),
+            object_changes: BTreeSet::new(),
+            objects_stale: None,
+            store_problem: None,
+            objects_are_refused: false,
+            buffered: 0,
+            buffer_limit: 0,
+        }
     }
 
     fn arrive(&self, user: &str) -> Arrived {
@@ -46,11 +68,16 @@ impl Bench {
         let seen = Observation {
             reading,
             flows,
-            upstreams: vec![self.upstream.clone()],
+            upstreams: std::iter::once(&self.upstream).chain(&self.others).cloned().collect(),
             object_changes: std::mem::take(&mut self.object_changes),
             objects_refused: 0,
             settings_applied: 0,
             upstream_failures: 0,
+            objects_stale: self.objects_stale.clone(),
+            store_problem: self.store_problem.clone(),
+            objects_are_refused: self.objects_are_refused,
+            buffered: self.buffered,
+            buffer_limit: self.buffer_limit,
         };
         self.recorder.record(seen, time_ms, &mut self.history)
     }

@@ -1,14 +1,16 @@
 //! Diagnoses of frames that somebody made up.
 
 use super::*;
-use crate::observe::frame::{Event, EventKind, Percentiles, Queuing, Server};
+use crate::observe::frame::{Delay, Event, EventKind, Flow, Level, OutCause, Percentiles, Queuing, Server, Upstream};
 
 fn level(name: &str, nominal: i64, in_use: i64) -> Level {
     Level { name: name.to_owned(), nominal, floor: nominal, limit: 600, current: nominal, in_use, ..Level::default() }
 }
 
 fn flow(distinguisher: &str, seats: f64) -> Flow {
-    Flow { schema: "tenants".to_owned(), distinguisher: distinguisher.to_owned(), seats, ..Flow::default() }
+    #[expect(clippy::cast_possible_truncation, reason = "a small whole number")]
+    let held = seats as i64;
+    Flow { schema: "tenants".to_owned(), distinguisher: distinguisher.to_owned(), seats, held, ..Flow::default() }
 }
 
 fn delay(waiter: usize, by: usize, share: f64) -> Delay {
@@ -112,11 +114,12 @@ fn one_sentence_says_who_waits_and_why() {
                 (frame.time_ms, frame.events) = (NOON + 60_000, vec![event]);
                 // The mean of the last minute is of a time with more seats.
                 (frame.levels[0].current, frame.levels[0].in_use) = (100, 100);
+                frame.levels[0].flows.iter_mut().for_each(|flow| flow.held = 0);
                 frame.levels[1].in_use = 120;
             }),
             State::Slow,
-            "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 100 of 100 seats; there are 600 → 300 \
-             seats since 12:03 UTC",
+            "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which had 100 of 100 seats on average in the last \
+             minute; there are 600 → 300 seats since 12:03 UTC",
         ),
         (
             with(|frame| {
@@ -124,7 +127,7 @@ fn one_sentence_says_who_waits_and_why() {
                 frame.levels[0].rejected = [("queue-full".to_owned(), 120.0), ("time-out".to_owned(), 3.0)].into();
             }),
             State::Failing,
-            "workload-low rejects 123 requests a second (queue-full): 245 of 245 seats are in use; 120 seats of other \
+            "workload-low rejects 123 requests a second (queue-full): batch-7 holds 190 of 245 seats; 120 seats of other \
              levels are idle and not lendable",
         ),
         (
@@ -133,9 +136,28 @@ fn one_sentence_says_who_waits_and_why() {
                 (frame.levels[0].flows[0].rejected, frame.levels[0].flows[1].rejected) = (49.0, 1.0);
                 frame.levels[1].in_use = 120;
             }),
+            State::Well,
+            "one client is limited as intended, the others are fine: batch-7 has 50 requests a second rejected \
+             (queue-full) and holds 190 of 245 seats of workload-low",
+        ),
+        (
+            with(|frame| {
+                frame.levels[0].rejected = [("time-out".to_owned(), 5.0)].into();
+                (frame.levels[0].flows[1].rejected, frame.levels[1].in_use) = (5.0, 120);
+                (frame.levels[0].flows[1].queued, frame.levels[0].flows[1].queued_ms) = (3, 9000.0);
+            }),
             State::Failing,
-            "workload-low rejects 50 requests a second (queue-full): 98 % of them are from batch-7, which holds 190 \
-             of 245 seats",
+            "workload-low rejects 5 requests a second (time-out): all of them are from alice; 71 % of the waiting behind \
+             batch-7, which holds 190 of 245 seats",
+        ),
+        (
+            with(|frame| {
+                // What held the seats in the last minute is gone, and another flow has them.
+                (frame.levels[0].flows[0].held, frame.levels[0].flows[1].held) = (0, 240);
+                frame.levels[1].in_use = 120;
+            }),
+            State::Slow,
+            "workload-low waits 80 ms at p99: alice holds 240 of 245 seats",
         ),
     ]);
 }
@@ -182,7 +204,18 @@ fn upstreams_are_told_apart_from_flow_control() {
                 frame.upstreams[1].is_out = true;
             }),
             State::Failing,
-            "not flow control: the upstream b:2 fails and gets no requests; 1 of 2 serve",
+            "not flow control: the upstream b:2 fails and gets no requests; 1 of 2 upstreams serve",
+        ),
+        (
+            with(|frame| {
+                let failing =
+                    |name| Upstream { responses: 10.0, errors: 1.0, cut: 2.0, ..upstream(name, 1.0, 1.0, None) };
+                frame.upstreams = vec![failing("a:1"), failing("b:2"), upstream("c:3", 1.0, 1.0, None)];
+                frame.upstreams[0].out_cause = Some(OutCause::Check);
+            }),
+            State::Failing,
+            "not flow control: 2 of 3 upstreams fail, b:2 closes connections before it has responded: 6 of 24 requests a \
+             second fail",
         ),
         (
             with(|frame| {
@@ -232,7 +265,7 @@ fn requests_that_never_start_are_not_well() {
     let found = diagnose(&vec![stuck.clone(); 2]);
     assert_eq!(found.text, "all is well: 245 of 600 seats are in use, 12 requests wait");
     let found = diagnose(&vec![stuck.clone(); 5]);
-    let text = "workload-low has started no request for 5.0 s, 12 wait: 245 of 245 seats are in use";
+    let text = "workload-low has started no request for 5.0 s, 12 wait: batch-7 holds 190 of 245 seats";
     assert_eq!((found.text.as_str(), found.state), (text, State::Slow));
     let started = frame(vec![Level { dispatched: 1.0, ..stuck.levels[0].clone() }]);
     assert_eq!(diagnose(&[vec![stuck; 5], vec![started]].concat()).state, State::Well);
