@@ -275,7 +275,7 @@ impl Replay {
     fn work(&self, record: &Record<'_>, request: &RequestInfo<'_>, class: &Classification<'_>) -> WorkEstimate {
         let level_cap = class.schema.level.seat_cap;
         if let Some(seats) = record.seats {
-            return WorkEstimate::seats(seats.clamp(1, level_cap.unwrap_or(u32::MAX).max(1)));
+            return WorkEstimate::seats(seats.min(level_cap.unwrap_or(u32::MAX).max(1)));
         }
         match self.interpreter {
             Interpreter::Plain => WorkEstimate::ONE_SEAT,

@@ -64,6 +64,9 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
     ) -> Arrival<T> {
         let work = self.queue_set.fitted(request.work);
         let request = NewRequest { work, ..request };
+        if request.is_seatless {
+            return self.arrive(now, request, payload, effects);
+        }
         let may_start = self.queue_set.waiting() == 0 && matches!(self.queue_set.mode(), Mode::Queue(_) | Mode::Reject);
         let wish = self.wish_for(work.max_seats().into(), request.is_long_running);
         let granted = if may_start && account.try_start(wish) { wish.seats } else { 0 };
