@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode, Version};
@@ -259,13 +259,13 @@ impl Attempts {
     /// What rings when nothing moves any more.
     fn stall(&self) -> IdleTimeout<Exchange> {
         let worker = &self.connection.worker;
-        IdleTimeout::new(&worker.timer, &self.exchange, worker.config.timeouts.stall)
+        IdleTimeout::new(&worker.timer, &self.exchange, self.exchange.timeouts().stall)
     }
 
     /// Sends, and waits for the head of the final response.
     async fn head(&self, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
         let worker = &self.connection.worker;
-        let response_after = worker.config.timeouts.response;
+        let response_after = self.exchange.timeouts().response;
         let mut timeout = worker.timer.timeout(response_after);
         loop {
             let mut sent = call.sent();
@@ -281,7 +281,12 @@ impl Attempts {
                     sent = call.sent();
                     timeout.set(response_after);
                 }
-                timeout.poll(context).map(|()| Err(Elapsed))
+                ready!(timeout.poll(context));
+                if call.send_now() {
+                    timeout.set(response_after);
+                    return timeout.poll(context).map(|()| Err(Elapsed));
+                }
+                Poll::Ready(Err(Elapsed))
             };
             let head = match poll_fn(wait).await {
                 Ok(Ok(head)) => head,
@@ -314,8 +319,7 @@ impl Attempts {
         mut body: RequestBody,
     ) -> Result<Response<ResponseBody>, Box<Refused>> {
         let worker = &self.connection.worker;
-        let (timeouts, timer) = (&worker.config.timeouts, &worker.timer);
-        let upload = UploadProgress::new(timer, timeouts.response);
+        let upload = UploadProgress::new(&worker.timer, self.exchange.timeouts().response);
         body.tell(&upload);
         // A body that does not end resets the stream, and nothing more is heard of it. The time of others tells how long
         // the request would have run.
