@@ -44,6 +44,8 @@ pub struct LevelReading {
     pub seats_in_use: i64,
     /// How many requests wait.
     pub waiting: usize,
+    /// How many long-running requests wait or run, those that take no seat included.
+    pub long_running: u32,
     /// How many requests were started.
     pub dispatched: u64,
     /// How many requests were rejected, by reason.
@@ -170,7 +172,7 @@ impl LevelReading {
             hits.push((Arc::clone(&series.schema), numbers.seats.count()));
         }
         let (spans_ns, sum_ns, denominator) = metrics.ratios.seats.spans();
-        let long_running = metrics.long_running.rejected();
+        let long_running = (metrics.long_running.running(), metrics.long_running.rejected());
         drop(state);
         let hits: HashMap<_, _> = hits.into_iter().collect();
         let reasons = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut];
@@ -186,8 +188,9 @@ impl LevelReading {
             limits: SeatLimits { current, ..SeatLimits::new(controlled) },
             seats_in_use,
             waiting,
+            long_running: long_running.0,
             dispatched,
-            rejected: [full, limit, time_out, (Rejection::TooManyLongRunning, long_running)],
+            rejected: [full, limit, time_out, (Rejection::TooManyLongRunning, long_running.1)],
             waits,
             executions,
             utilisation: RatioCounts { spans_ns, sum_ns, denominator },

@@ -79,6 +79,7 @@ impl Interval<'_> {
             borrowed: if is_exempt { 0 } else { (current - limits.nominal).max(0) },
             lent: if is_exempt { 0 } else { (limits.nominal - current).max(0) },
             waiting: i64::try_from(after.waiting).unwrap_or(i64::MAX),
+            long_running: after.long_running,
             wait_ms: durations(&before.waits, &after.waits),
             execution_ms: durations(&before.executions, &after.executions),
             dispatched: self.rate(before.dispatched, after.dispatched),

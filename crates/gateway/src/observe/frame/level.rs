@@ -47,6 +47,9 @@ pub struct Level {
     /// The requests that wait at the end of the interval.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting: i64,
+    /// The long-running requests at the end of the interval, and those that take no seat.
+    #[serde(skip_serializing_if = "is_default")]
+    pub long_running: u32,
     /// How long the requests waited that were started, or gave up waiting, in the interval; `None` if there were none.
     #[serde(skip_serializing_if = "is_default")]
     pub wait_ms: Option<Percentiles>,
