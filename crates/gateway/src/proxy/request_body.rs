@@ -189,7 +189,7 @@ impl RequestBody {
         open.pace = match reception {
             Reception::Whole => Pace::Steady(MinimumRate::new(timer, rate)),
             Reception::FirstMessage => Pace::messages(timer, MinimumRate::new(timer, rate)),
-            Reception::Nothing => Pace::UntilResponse(MinimumRate::over(timer, rate, worker.config.timeouts.stall)),
+            Reception::Nothing => Pace::UntilResponse(MinimumRate::over(timer, rate, open.stall.after())),
         };
         if reception == Reception::Nothing {
             return Ok(());

@@ -59,6 +59,11 @@ impl<A: Active> IdleTimeout<A> {
         self.timeout.set_from(self.subject.activity().0.get(), after);
     }
 
+    /// How long without activity it fires after.
+    pub(crate) fn after(&self) -> Duration {
+        self.after
+    }
+
     /// Whose activity it is.
     pub(crate) fn subject(&self) -> &A {
         &self.subject
