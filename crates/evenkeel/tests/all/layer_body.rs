@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use evenkeel::identify::Anonymous;
+use evenkeel::identify::{Anonymous, anonymous};
 use evenkeel::{
     FlowBody, FlowControl, FlowLayer, KubernetesWork, Occupancy, Rejected, Rejection, SharedPermit, WaitOutcome,
 };
 use evenkeel_engine::digest::Kubernetes;
-use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
+use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use layer::{Frames, Mock, Reply, TestBody, ask, flow, get};
@@ -465,7 +465,7 @@ async fn a_request_that_takes_no_seat_counts_until_its_response_has_ended() {
 async fn what_takes_no_seat_is_explained() {
     let service = LongRunning::new();
     let explain = || {
-        let (user, request) = (User::default(), RequestInfo::for_path("get", "/poll"));
+        let (user, request) = (anonymous(), RequestInfo::for_path("get", "/poll"));
         service.flow.explain(Attributes { user: &user, request: &request }, WorkEstimate::NO_SEAT)
     };
     let wait = explain().live.unwrap().wait;
