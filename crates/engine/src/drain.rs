@@ -146,8 +146,8 @@ impl DrainMeter {
 
     /// What a client of that level is told that is rejected now.
     pub fn advise<T, D: Discipline>(&mut self, now: Instant, set: &QueueSet<T, D>) -> Advice {
-        // Requests that linger hold seats too.
-        let running = set.executing().max(usize::from(set.seats_in_use() > 0));
+        // Requests that linger hold seats too, and some that run hold none.
+        let running = (set.executing() - set.seatless()).max(usize::from(set.seats_in_use() > 0));
         let expected_wait = self.expected_wait(now, set.waiting(), running);
         Advice { retry_after: self.retry_after(expected_wait.unwrap_or(UNKNOWN_WAIT)), expected_wait }
     }

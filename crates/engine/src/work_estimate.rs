@@ -22,6 +22,9 @@ impl WorkEstimate {
     /// An ordinary request: one seat, and no lingering.
     pub const ONE_SEAT: Self = Self::seats(1);
 
+    /// No seat at all, for requests that only wait at the server, such as long polls.
+    pub const NO_SEAT: Self = Self::seats(0);
+
     /// That many seats while the handler runs, and no lingering.
     pub const fn seats(initial_seats: u32) -> Self {
         Self { initial_seats, final_seats: 0, additional_latency: 0 }
@@ -30,6 +33,12 @@ impl WorkEstimate {
     /// The seats that are set aside in both phases.
     pub fn max_seats(self) -> u32 {
         self.initial_seats.max(self.final_seats)
+    }
+
+    /// Whether the request takes no seat in either phase.
+    #[inline]
+    pub fn is_seatless(self) -> bool {
+        self.max_seats() == 0
     }
 
     /// The work of lingering (FQ-6).

@@ -102,7 +102,7 @@ pub struct NewRequest<T> {
     pub token: T,
     /// How much work it is for the service.
     pub service: Nanos,
-    /// The seats that it takes.
+    /// The seats that it takes. One that takes none starts at once.
     pub work: WorkEstimate,
     /// How long it waits at most; `None`: until it starts.
     pub patience: Option<Nanos>,
@@ -288,6 +288,9 @@ impl<T: Copy> Simulator<T> {
         let NewRequest { token, service, work, patience } = request;
         let flow = Flow::from(class.flow_hash).with_weight(class.flow_weight);
         let mut new = level::NewRequest::new(flow, work);
+        if work.is_seatless() {
+            new = new.seatless();
+        }
         if let Some(patience) = patience {
             new = new.wait_until(now + patience.max(0));
         }
@@ -409,7 +412,7 @@ impl<T: Copy> Simulator<T> {
         let Some(view) = level.and_then(|set| set.request(ticket.id)) else { return };
         let (job, work) = (*view.payload, view.work);
         match self.engine.finish(now, ticket, &mut self.happened) {
-            Some(Finish::Released(_)) => self.look_at(ticket.level, 1),
+            Some(Finish::Released(_)) => self.look_at(ticket.level, u64::from(!work.is_seatless())),
             Some(Finish::Lingering { until }) => self.timeout_at = self.timeout_at.min(until.as_nanos()),
             None => return,
         }

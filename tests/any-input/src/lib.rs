@@ -11,6 +11,7 @@ mod http1;
 mod jwt;
 mod mutate;
 mod patch;
+mod path;
 mod protobuf;
 mod request;
 
@@ -23,6 +24,7 @@ pub use http1::{
 pub use jwt::{jwt, key_set};
 pub use mutate::{Mutator, try_mutations};
 pub use patch::patch;
+pub use path::path;
 pub use protobuf::protobuf;
 pub use request::request;
 

@@ -137,7 +137,10 @@ fn queues(explanation: &Explanation) -> String {
 
 fn seats(explanation: &Explanation) -> String {
     let seats = &explanation.seats;
-    let mut text = seats.initial.to_string();
+    let mut text = match (seats.initial, seats.lingering) {
+        (0, 0) => "none: it takes no seat, and never waits".to_owned(),
+        (initial, _) => initial.to_string(),
+    };
     if seats.lingering > 0 {
         let ms = seats.additional_latency_ns / 1_000_000;
         text += &format!(", and {} for {ms} ms after its end", seats.lingering);

@@ -50,6 +50,7 @@ recipes! {
     how_large_concurrency: "8. How large should `concurrency` be?", service;
     kubernetes_api_server: "9. A Kubernetes API server behind the gateway", cluster::start;
     rust_service_without_gateway: "10. A Rust service without a gateway", rust_service::prepare;
+    long_polls: "11. Long polls", service;
 }
 
 const COOKBOOK: &str = "docs/cookbook.md";

@@ -272,10 +272,11 @@ impl Observer for Attribution {
         let place = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
         let Some(request) = self.tracked(id) else { return };
         let Tracked { flow, since, seats, stage } = *request;
-        (request.since, request.stage) = (now, Stage::Running(place));
-        self.running.push(u32::try_from(id.slot()).unwrap_or(u32::MAX));
-        if seats > self.seats_max {
-            self.seats_max = seats;
+        // Nobody waits for a seat of one that has none.
+        if seats > 0 {
+            (request.since, request.stage) = (now, Stage::Running(place));
+            self.running.push(u32::try_from(id.slot()).unwrap_or(u32::MAX));
+            self.seats_max = self.seats_max.max(seats);
         }
         if let Stage::Waiting(behind) = stage {
             self.advance(now);

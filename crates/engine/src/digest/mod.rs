@@ -42,7 +42,7 @@ pub use field_selector::{FieldOperator, FieldSelector, FieldSelectorError, Field
 pub use kubernetes::{FullRequestInfo, Kubernetes};
 pub use label_selector::{LabelSelector, LabelSelectorError, RequirementError};
 pub use list_options::{ListOptions, NotAnInteger};
-pub use normal_path::{NormalPath, normal_path};
+pub use normal_path::{NormalPath, PathParameters, normal_path, normal_path_with};
 pub use percent::{decode_keeping_slashes, percent_decoded};
 pub use plain_paths::PlainPaths;
 pub use query::Query;

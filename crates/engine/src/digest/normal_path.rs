@@ -9,6 +9,8 @@
 //!   see another path, so `/static%2F..%2Fexpensive` is refused instead of being guessed at. The same goes for dot segments
 //!   that only appear when a backslash is a slash (Windows) or when path parameters are dropped (`/..;/`, Tomcat).
 //! - `%25` stays too: nobody may decode a path twice.
+//! - Path parameters (`/a;x=1/b`) are up to the caller ([`PathParameters`]): to servlet containers that path is `/a/b`, and to
+//!   most other servers the parameter is a part of the name. `%3B` is a part of a name to all of them, and stays.
 
 use std::borrow::Cow;
 
@@ -25,6 +27,23 @@ pub struct NormalPath<'a> {
     pub had_dot_segments: bool,
     /// Whether it has a `%2F`, which services read in two ways.
     pub has_encoded_slash: bool,
+    /// Whether it has a path parameter, which services read in two ways, too. Only where parameters are
+    /// [kept](PathParameters::Keep).
+    pub has_parameters: bool,
+}
+
+/// What becomes of path parameters: of what follows a `;` in a segment (RFC 3986, 3.3).
+///
+/// Not `#[non_exhaustive]`: there is nothing else to be done with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PathParameters {
+    /// They stay: `;` is a character like others.
+    #[default]
+    Keep,
+    /// They are removed, as servlet containers do before they choose a handler.
+    Strip,
+    /// A path that has any is refused.
+    Reject,
 }
 
 /// The normal form of a path, without its query. A path that does not begin with a slash, as `*`, is left alone.
@@ -38,25 +57,60 @@ pub struct NormalPath<'a> {
 /// assert!(normal_path("/x%2F..%2Fa").is_err());
 /// ```
 pub fn normal_path(path: &str) -> Result<NormalPath<'_>, DigestError> {
+    normal_path_with(path, PathParameters::Keep)
+}
+
+/// The same, with a choice of what becomes of path parameters.
+///
+/// ```
+/// use evenkeel_engine::digest::{PathParameters, normal_path_with};
+///
+/// for spelling in ["/admin;x/users", "/;/admin/users;", "/admin;/;a=%2F/users"] {
+///     assert_eq!(normal_path_with(spelling, PathParameters::Strip).unwrap().path, "/admin/users");
+///     assert!(normal_path_with(spelling, PathParameters::Reject).is_err());
+/// }
+/// ```
+pub fn normal_path_with(path: &str, parameters: PathParameters) -> Result<NormalPath<'_>, DigestError> {
     if is_plain(path) {
-        return Ok(NormalPath { path: Cow::Borrowed(path), had_dot_segments: false, has_encoded_slash: false });
+        return Ok(NormalPath {
+            path: Cow::Borrowed(path),
+            had_dot_segments: false,
+            has_encoded_slash: false,
+            has_parameters: false,
+        });
     }
     let decoded = decode_unreserved(path)?;
-    let (joined, had_dot_segments) = remove_dot_segments(&decoded);
+    let has_parameters = decoded.contains(';');
+    if has_parameters && decoded.split('/').any(|segment| segment.contains(';') && hides_dots(segment)) {
+        return Err(DigestError::Path { problem: HIDDEN_DOTS });
+    }
+    let bare = match parameters {
+        PathParameters::Reject if has_parameters => {
+            let problem =
+                "has a path parameter (`;`), which is not accepted here; if it is a part of a name, send `%3B`";
+            return Err(DigestError::Path { problem });
+        }
+        PathParameters::Strip if has_parameters => Cow::Owned(without_parameters(&decoded)),
+        _ => decoded,
+    };
+    let (joined, had_dot_segments) = remove_dot_segments(&bare);
     if joined.split('/').any(hides_dots) {
-        let problem = "has a dot segment beside an encoded slash, a backslash or a path parameter";
-        return Err(DigestError::Path { problem });
+        return Err(DigestError::Path { problem: HIDDEN_DOTS });
     }
     let has_encoded_slash = joined.contains("%2F");
+    let has_parameters = joined.contains(';');
     let path = if *joined == *path { Cow::Borrowed(path) } else { Cow::Owned(joined.into_owned()) };
-    Ok(NormalPath { path, had_dot_segments, has_encoded_slash })
+    Ok(NormalPath { path, had_dot_segments, has_encoded_slash, has_parameters })
 }
+
+/// Why a path is refused in which only some services see dot segments.
+const HIDDEN_DOTS: &str = "has a dot segment beside an encoded slash, a backslash or a path parameter";
 
 /// Whether there is nothing in the path that could make a difference. True for nearly all.
 fn is_plain(path: &str) -> bool {
     let mut before = 0;
     let is_suspect = |byte: u8| {
-        let is_suspect = matches!(byte, b'%' | b'\\') || (before == b'/' && matches!(byte, b'/' | b'.'));
+        let is_suspect = matches!(byte, b'%' | b';' | b'\\') || (before == b'/' && matches!(byte, b'/' | b'.'));
         before = byte;
         is_suspect
     };
@@ -92,6 +146,18 @@ fn decode_unreserved(path: &str) -> Result<Cow<'_, str>, DigestError> {
     }
     decoded.push_str(&path[copied..]);
     Ok(Cow::Owned(decoded))
+}
+
+/// The path without what follows a `;` in its segments.
+fn without_parameters(path: &str) -> String {
+    let mut bare = String::with_capacity(path.len());
+    for (number, segment) in path.split('/').enumerate() {
+        if number > 0 {
+            bare.push('/');
+        }
+        bare.push_str(segment.split(';').next().unwrap_or_default());
+    }
+    bare
 }
 
 /// The path without dot segments and empty segments, and whether there were dot segments. `..` at the root goes nowhere.
@@ -175,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_is_normal_is_borrowed() {
-        for path in ["/", "/a/b", "/a%20b", "/a%2Fb/", "/.well-known/a", "*"] {
+        for path in ["/", "/a/b", "/a%20b", "/a%2Fb/", "/.well-known/a", "/a;x/b", "*"] {
             assert!(matches!(normal_path(path).unwrap().path, Cow::Borrowed(_)), "{path}");
         }
     }
@@ -191,14 +257,45 @@ mod tests {
         assert_eq!(normal_path("/%%32e"), Err(DigestError::Escape { position: 1 }));
     }
 
+    #[test]
+    fn path_parameters_are_kept_stripped_or_rejected() {
+        for (path, stripped) in [
+            ("/admin;x/x", "/admin/x"),
+            ("/admin;", "/admin"),
+            ("/;/admin/x", "/admin/x"),
+            ("/;x=1;y=2/%61dmin;/;", "/admin/"),
+            ("/admin/;a=%2F..%2Fb", "/admin/"),
+            ("/x/../admin;a", "/admin"),
+            (";", ";"),
+        ] {
+            let with = |parameters| normal_path_with(path, parameters);
+            assert_eq!(
+                with(PathParameters::Strip).map(|normal| normal.path.into_owned()),
+                Ok(stripped.to_owned()),
+                "{path}"
+            );
+            assert_eq!(with(PathParameters::Reject).is_err(), path.starts_with('/'), "{path}");
+            assert_eq!(with(PathParameters::Keep).unwrap().has_parameters, path.starts_with('/'), "{path}");
+        }
+        for path in ["/a%3Bb", "/a%3bb"] {
+            for parameters in [PathParameters::Keep, PathParameters::Strip, PathParameters::Reject] {
+                let normal = normal_path_with(path, parameters).unwrap();
+                assert_eq!((&*normal.path, normal.has_parameters), ("/a%3Bb", false), "{path}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn the_normal_form_is_normal(path in "/(/|\\.|a|b|;|\\\\|%2[eEfF]|%61|%5[cC]|%25|%3[bB]|%c3|\u{e9}){0,12}") {
-            if let Ok(first) = normal_path(&path) {
-                let again = normal_path(&first.path).unwrap();
+            for parameters in [PathParameters::Keep, PathParameters::Strip, PathParameters::Reject] {
+                let Ok(first) = normal_path_with(&path, parameters) else { continue };
+                let again = normal_path_with(&first.path, parameters).unwrap();
                 prop_assert!(matches!(again.path, Cow::Borrowed(_)), "{} {}", first.path, again.path);
                 prop_assert!(!again.had_dot_segments);
                 prop_assert_eq!(first.has_encoded_slash, again.has_encoded_slash);
+                prop_assert_eq!(first.has_parameters, again.has_parameters);
+                prop_assert!(parameters == PathParameters::Keep || !first.path.contains(';'), "{}", first.path);
                 prop_assert!(first.path.starts_with('/'), "{}", first.path);
             }
         }

@@ -64,6 +64,9 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
     ) -> Arrival<T> {
         let work = self.queue_set.fitted(request.work);
         let request = NewRequest { work, ..request };
+        if request.is_seatless {
+            return self.arrive(now, request, payload, effects);
+        }
         let may_start = self.queue_set.waiting() == 0 && matches!(self.queue_set.mode(), Mode::Queue(_) | Mode::Reject);
         let mut granted = Granted::default();
         if may_start && let Some(kept) = self.queue_set.kept_from(request.flow, work) {

@@ -81,6 +81,8 @@ pub struct NewRequest<'a> {
     /// Whether it holds its seats for long, as an upgraded connection does: such requests never hold more than the nominal seats of the level
     /// (LB-5).
     pub is_long_running: bool,
+    /// Whether it takes no seat: it starts at once, and nobody waits for its end.
+    pub is_seatless: bool,
 }
 
 // === impl NewRequest ===
@@ -88,7 +90,7 @@ pub struct NewRequest<'a> {
 impl<'a> NewRequest<'a> {
     /// A request that waits without a limit.
     pub fn new(flow: impl Into<Flow<'a>>, work: WorkEstimate) -> Self {
-        Self { flow: flow.into(), work, wait_until: None, is_long_running: false }
+        Self { flow: flow.into(), work, wait_until: None, is_long_running: false, is_seatless: false }
     }
 
     /// The same, but it waits until that time at most.
@@ -101,6 +103,12 @@ impl<'a> NewRequest<'a> {
     #[must_use]
     pub fn long_running(self) -> Self {
         Self { is_long_running: true, ..self }
+    }
+
+    /// The same, but it takes no seat: see [`is_seatless`](Self::is_seatless).
+    #[must_use]
+    pub fn seatless(self) -> Self {
+        Self { is_seatless: true, work: WorkEstimate::NO_SEAT, ..self }
     }
 }
 
@@ -133,9 +141,13 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         if let Some(id) = observed {
             self.observer.arrived(now, id, &request);
         }
-        let NewRequest { flow, work, wait_until, is_long_running } = request;
+        let NewRequest { flow, work, wait_until, is_long_running, is_seatless } = request;
         let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);
-        let arrival = self.queue_set.arrive(now, flow, work, payload, &mut effects);
+        let arrival = if is_seatless {
+            self.queue_set.start_seatless(now, payload, &mut effects)
+        } else {
+            self.queue_set.arrive(now, flow, work, payload, &mut effects)
+        };
         match &arrival {
             Arrival::Waiting { id, .. } => {
                 self.observer.queued(now, *id);

@@ -1,7 +1,7 @@
 //! A request arrives (FQ-14 to FQ-19).
 
 use super::core::Core;
-use super::requests::{NO_QUEUE, Request, Stage};
+use super::requests::{NO_QUEUE, Request, SEATLESS, Stage};
 use super::{Arrival, Effects, Mode, Phase, Place, Rejection, RequestId, TurnOrder};
 use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
@@ -48,6 +48,18 @@ impl<T, K: Copy> Core<T, K> {
         }
         let id = self.insert_started(now, NO_QUEUE, work, payload, effects);
         self.signal_demand(now);
+        Arrival::Started { id, queue: None }
+    }
+
+    /// A request that takes no seat starts at once, whatever waits: see
+    /// [`QueueSet::start_seatless`](super::QueueSet::start_seatless).
+    pub(super) fn start_seatless(&mut self, now: Instant, payload: T, effects: &mut impl Effects<T>) -> Arrival<T> {
+        if self.mode == Mode::Closed {
+            self.totals.rejected += 1;
+            return Arrival::Rejected { reason: Rejection::ConcurrencyLimit, queue: None, payload };
+        }
+        self.seats.seatless += 1;
+        let id = self.insert_started(now, SEATLESS, WorkEstimate::NO_SEAT, payload, effects);
         Arrival::Started { id, queue: None }
     }
 

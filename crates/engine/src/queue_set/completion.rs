@@ -1,7 +1,7 @@
 //! A request ends: it finishes, stops lingering, or gives up waiting (FQ-28 to FQ-34).
 
 use super::core::Core;
-use super::requests::{NO_QUEUE, Stage};
+use super::requests::{SEATLESS, Stage, is_queue};
 use super::{Effects, Ended, Finish, Finished, Phase, RequestId, TurnOrder};
 use crate::time::Instant;
 
@@ -21,9 +21,12 @@ impl<T, K: Copy> Core<T, K> {
         let (queue, work) = (request.queue, request.work);
         self.advance(order, now, effects);
         self.seats.executing -= 1;
+        if queue == SEATLESS {
+            self.seats.seatless -= 1;
+        }
         let lingers = work.additional_latency > 0;
         let finished = Finished { work, started, now, lingers };
-        if queue != NO_QUEUE {
+        if is_queue(queue) {
             order.finish(queue, finished);
         }
         let end = if lingers {
@@ -112,7 +115,7 @@ impl<T, K: Copy> Core<T, K> {
     fn free_seats(&mut self, order: &mut impl TurnOrder<Ticket = K>, queue: u32, released: Finished) {
         self.seats.in_use -= i64::from(released.work.max_seats());
         self.signal_demand(released.now);
-        if queue != NO_QUEUE {
+        if is_queue(queue) {
             order.release(queue, released);
         }
     }

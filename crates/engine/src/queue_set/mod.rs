@@ -118,6 +118,12 @@ impl<T, D: Discipline> QueueSet<T, D> {
         self.discipline.arrive(&mut self.core, now, flow.into(), work, payload, effects)
     }
 
+    /// A request that takes no seat arrives: it starts at once, in front of all that wait, and nobody ever waits for its end.
+    /// Only a level that lets nobody in rejects it.
+    pub fn start_seatless(&mut self, now: Instant, payload: T, effects: &mut impl Effects<T>) -> Arrival<T> {
+        self.core.start_seatless(now, payload, effects)
+    }
+
     /// The handler of an executing request has returned (FQ-30, FQ-31). `None` if the request is not executing.
     #[inline]
     pub fn finish(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<Finish<T>> {

@@ -38,7 +38,7 @@ pub(super) struct Request<T, K> {
     pub(super) stage: Stage<K>,
     pub(super) work: WorkEstimate,
     generation: u32,
-    /// The key of the queue that it came through, or [`NO_QUEUE`].
+    /// The key of the queue that it came through, or [`NO_QUEUE`], or [`SEATLESS`].
     pub(super) queue: u32,
     pub(super) arrived: Instant,
     /// There unless the slot is free.
@@ -78,11 +78,19 @@ pub(super) struct Links {
 
 /// The queue of a request that came through none.
 pub(super) const NO_QUEUE: u32 = u32::MAX;
+/// The queue of a request that takes no seat: it came through none, and nobody waits for its end.
+pub(super) const SEATLESS: u32 = u32::MAX - 1;
 /// No slot.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
 /// With fewer slots than this, all requests are near anyway.
 const FAR: usize = 4096;
+
+/// Whether that is the key of a queue.
+#[inline]
+pub(super) const fn is_queue(queue: u32) -> bool {
+    queue < SEATLESS
+}
 
 /// All requests of a queue set.
 #[derive(Debug)]
@@ -299,7 +307,7 @@ impl<T, K: Copy> Requests<T, K> {
 
     /// Forgets what queues requests came through.
     pub(super) fn leave_queues(&mut self) {
-        self.slots.iter_mut().for_each(|slot| slot.queue = NO_QUEUE);
+        self.slots.iter_mut().filter(|slot| is_queue(slot.queue)).for_each(|slot| slot.queue = NO_QUEUE);
     }
 
     /// The id of the request in a slot.

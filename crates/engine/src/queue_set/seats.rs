@@ -20,6 +20,8 @@ pub(super) struct Seats {
     pub(super) in_use: i64,
     /// How many requests are executing; lingering ones are not.
     pub(super) executing: usize,
+    /// How many of them take no seat. Nobody waits for those.
+    pub(super) seatless: usize,
     /// The most seats of one request, if somebody else grants the seats of each request.
     granted: Option<i64>,
 }
@@ -40,7 +42,7 @@ impl Seats {
         match mode {
             Mode::Exempt => true,
             _ if self.granted.is_some() => self.in_use + self.width(seats) <= self.allowance,
-            _ if width > self.limit => self.executing == 0,
+            _ if width > self.limit => self.executing == self.seatless,
             _ => self.in_use + width <= self.limit,
         }
     }

@@ -101,6 +101,12 @@ impl<T, D: Discipline> QueueSet<T, D> {
         self.core.seats.executing
     }
 
+    /// How many of the executing requests [take no seat](Self::start_seatless).
+    #[inline]
+    pub fn seatless(&self) -> usize {
+        self.core.seats.seatless
+    }
+
     /// The seats of executing and lingering requests.
     #[inline]
     pub fn seats_in_use(&self) -> i64 {

@@ -39,4 +39,5 @@ mod queue_set_invariants;
 mod queue_set_model;
 mod queue_set_trace;
 mod queue_set_traces;
+mod seatless;
 mod timeouts;

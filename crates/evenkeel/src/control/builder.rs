@@ -93,8 +93,8 @@ impl Builder {
         self
     }
 
-    /// How long a request waits at most that has no deadline of its own. The default is 15 seconds; nothing waits
-    /// longer than a minute.
+    /// How long a request waits at most that has no deadline of its own. The default is 15 seconds. In front of a
+    /// [Kubernetes API](Self::kubernetes), nothing waits longer than a minute.
     #[doc(alias = "timeout")]
     pub fn wait_limit(mut self, limit: Duration) -> Self {
         self.wait_limit = limit;

@@ -375,7 +375,9 @@ impl FlowControl {
         if let Some(times) = request.times {
             times.note_arrival(now);
         }
-        if request.is_long_running && !long_running.enter(class.schema.level.max_long_running) {
+        // What takes no seat is bounded as what has given its seats back.
+        let is_long_running = request.is_long_running || work.is_seatless();
+        if is_long_running && !long_running.enter(class.schema.level.max_long_running) {
             state.retry.record_drop(|| clock.unix_second());
             if let Some(attribution) = &mut state.level.observer_mut().attribution {
                 attribution.rejected_on_arrival(now, &NewRequest::new(class.flow(), work));
@@ -388,8 +390,9 @@ impl FlowControl {
             return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), None, destination))));
         }
         let waiter = Waiter { waker: None, details, mark };
-        let wait_until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
-        let Incoming { watches, is_long_running, .. } = *request;
+        let wait_limit = request.patience.limit(self.shared.wait_limit(), self.shared.preset);
+        let wait_until = now + nanos(wait_limit);
+        let watches = request.watches;
         let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches, is_long_running };
         let (id, queue, is_started, change) = match state.arrive(now, arriving, &mut wakers) {
             Arrival::Started { id, queue } => (id, queue, true, None),
@@ -400,7 +403,7 @@ impl FlowControl {
                 drop(state);
                 request.note_rejected(now);
                 wakers.wake();
-                if request.is_long_running {
+                if is_long_running {
                     long_running.leave();
                 }
                 trace::rejected(class.schema, work, reason);
@@ -413,7 +416,7 @@ impl FlowControl {
         }
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
-        let counting = Counting::new(request.is_long_running);
+        let counting = Counting::new(is_long_running);
         let (destination, seats) = (Arc::clone(destination), work.max_seats());
         let times = request.times.cloned();
         let admission = Admission { destination, id, seats, queue: number(queue), counting, times, has_expired: false };

@@ -1,7 +1,7 @@
 //! The long-running requests of a level: how many there are, and whether there may be one more.
 //!
-//! They give their seats back when they have started, so the seats of a level do not limit them. The annotation
-//! `evenkeel.dev/max-long-running` does.
+//! They give their seats back when they have started, or take none at all, so the seats of a level do not limit them. The
+//! annotation `evenkeel.dev/max-long-running` does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};

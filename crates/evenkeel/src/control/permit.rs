@@ -50,7 +50,8 @@ impl Permit {
         Class(Arc::clone(&self.0.destination))
     }
 
-    /// The seats that the request was estimated to take: the most that it holds at any time.
+    /// The seats that the request was estimated to take: the most that it holds at any time. None for one that
+    /// [takes no seat](crate::WorkEstimate::NO_SEAT).
     pub fn seats(&self) -> u32 {
         self.0.seats
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evenkeel_api::Preset;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, User, WorkEstimate};
 
@@ -40,6 +41,9 @@ pub struct Patience {
     pub received_ago: Duration,
     /// How long the request has from now on until nobody wants its response any more, if there is such a time.
     pub deadline_in: Option<Duration>,
+    /// How long the request waits at most if it has no deadline; `None`: as the
+    /// [flow control](crate::Builder::wait_limit) says.
+    pub wait_limit: Option<Duration>,
 }
 
 /// What the dumps of a server show of a request beyond what it is classified by. Cloning the parts of an HTTP request
@@ -193,13 +197,25 @@ impl Patience {
         Self { received_ago: time, ..self }
     }
 
-    /// No request waits longer than this (HF-6).
+    /// The same, with a limit of its own for the time in a queue. A request without a deadline waits for that long, also for
+    /// longer than a minute, except in front of a [Kubernetes API](Preset::Kubernetes).
+    #[must_use]
+    pub fn waits_at_most(self, limit: Duration) -> Self {
+        Self { wait_limit: Some(limit), ..self }
+    }
+
+    /// No request waits longer than this for a seat of a Kubernetes API, nor because of its own deadline (HF-6).
     const MAX: Duration = Duration::from_secs(60);
 
-    /// How long the request may still wait, given what holds for requests without a deadline.
-    pub(crate) fn wait_limit(self, default: Duration) -> Duration {
+    /// How long the request may still wait, given what holds for requests that have neither a deadline nor a limit of their own.
+    pub(crate) fn limit(self, default: Duration, preset: Preset) -> Duration {
+        let default = self.wait_limit.unwrap_or(default);
+        let max = match preset {
+            Preset::Plain => default.max(Self::MAX),
+            Preset::Kubernetes => Self::MAX,
+        };
         let whole = self.deadline_in.map(|left| self.received_ago.saturating_add(left));
-        let limit = whole.map_or(default, |whole| whole / 4).min(Self::MAX);
+        let limit = whole.map_or(default, |whole| whole / 4).min(max);
         limit.saturating_sub(self.received_ago)
     }
 }
@@ -219,16 +235,33 @@ mod tests {
             (0, None, 120, 60),
             (20, Some(10), 15, 0),
         ] {
-            let patience = Patience { received_ago: seconds(received_ago), deadline_in: deadline_in.map(seconds) };
-            assert_eq!(patience.wait_limit(seconds(default)), seconds(limit), "{patience:?}");
+            let (received_ago, deadline_in) = (seconds(received_ago), deadline_in.map(seconds));
+            let patience = Patience { received_ago, deadline_in, wait_limit: None };
+            assert_eq!(patience.limit(seconds(default), Preset::Kubernetes), seconds(limit), "{patience:?}");
         }
     }
 
     #[test]
+    fn a_plain_service_may_let_requests_wait_for_longer_than_a_minute() {
+        let seconds = Duration::from_secs;
+        let limit = |patience: Patience, default| patience.limit(seconds(default), Preset::Plain).as_secs();
+        assert_eq!(limit(Patience::default(), 300), 300);
+        assert_eq!(limit(Patience::default().waits_at_most(seconds(300)), 15), 300);
+        assert_eq!(limit(Patience::default().waits_at_most(seconds(5)), 15), 5);
+        // A deadline counts as before, and does not shorten the wait below that of others because it is far away.
+        assert_eq!(limit(Patience::deadline_in(seconds(480)), 15), 60);
+        assert_eq!(limit(Patience::deadline_in(seconds(480)), 300), 120);
+        assert_eq!(limit(Patience::deadline_in(seconds(4800)).waits_at_most(seconds(300)), 15), 300);
+        assert_eq!(limit(Patience::deadline_in(seconds(8)).waits_at_most(seconds(300)), 15), 2);
+    }
+
+    #[test]
     fn hf_6_no_deadline_is_too_far_away() {
-        let patience = Patience { received_ago: Duration::from_secs(20), deadline_in: Some(Duration::MAX) };
-        assert_eq!(patience.wait_limit(Duration::from_secs(15)), Duration::from_secs(40));
-        let patience = Patience { received_ago: Duration::MAX, deadline_in: Some(Duration::MAX) };
-        assert_eq!(patience.wait_limit(Duration::MAX), Duration::ZERO);
+        let far = Patience::deadline_in(Duration::MAX);
+        for preset in [Preset::Plain, Preset::Kubernetes] {
+            let patience = far.received_ago(Duration::from_secs(20));
+            assert_eq!(patience.limit(Duration::from_secs(15), preset), Duration::from_secs(40));
+            assert_eq!(far.received_ago(Duration::MAX).limit(Duration::MAX, preset), Duration::ZERO);
+        }
     }
 }

@@ -39,7 +39,7 @@ pin_project! {
 /// What a request keeps while its response is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    /// Its seats, if it still has some.
+    /// Its seats, if it still has some. A request that takes none keeps its place among the long-running ones with it.
     pub(crate) permit: Option<HeldPermit>,
     /// Its place among the watches, if it is one that counts.
     pub(crate) watch: Option<Box<Watch>>,
@@ -50,6 +50,17 @@ pub(crate) struct Held {
 // === impl Held ===
 
 impl Held {
+    /// Whether the request has seats. One that takes none has a permit all the same.
+    #[inline]
+    pub(crate) fn has_seats(&self) -> bool {
+        self.permit.as_ref().is_some_and(|permit| permit.seats() > 0)
+    }
+
+    /// Gives the seats away, if there are any.
+    pub(crate) fn take_seats(&mut self) -> Option<SharedPermit> {
+        if self.has_seats() { self.permit.take().map(HeldPermit::into_shared) } else { None }
+    }
+
     /// The request has been let in: a watch counts from now on.
     #[inline]
     pub(crate) fn start_watch(&mut self) {
@@ -72,12 +83,12 @@ impl<B: Body> FlowBody<B> {
 impl<B> FlowBody<B> {
     /// Whether the request still has its seats.
     pub fn has_permit(&self) -> bool {
-        self.held.permit.is_some()
+        self.held.has_seats()
     }
 
     /// Takes the seats away from the response, to keep them for longer than its body.
     pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {
-        self.project().held.permit.take().map(HeldPermit::into_shared)
+        self.project().held.take_seats()
     }
 
     /// Takes over the request's place among the long-running requests of its level: see

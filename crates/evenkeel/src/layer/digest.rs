@@ -42,6 +42,12 @@ pub trait Digest {
         None
     }
 
+    /// How long the request waits for seats at most, if it does not say itself how much time it has; `None`: as long as the
+    /// [flow control](crate::Builder::wait_limit) says.
+    fn wait_limit(&self, _digested: &Digested<'_, Self::Extra>) -> Option<Duration> {
+        None
+    }
+
     /// How long the request keeps its seats, where the digest knows; `None` leaves it to the preset.
     /// [`FlowLayer::long_running`](crate::FlowLayer::long_running) takes precedence.
     fn occupancy(&self, _digested: &Digested<'_, Self::Extra>) -> Option<Occupancy> {

@@ -108,7 +108,7 @@ where
 
     /// Whether the request has been let in and takes seats.
     pub fn has_permit(&self) -> bool {
-        self.held.permit.is_some()
+        self.held.has_seats()
     }
 
     /// What the service will be called with, as long as the request waits to be let in.
@@ -138,7 +138,7 @@ where
     /// Takes the seats away from a request that has been let in, to keep them for longer than this future. `None` if it
     /// waits, has its response, or takes no seats.
     pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {
-        self.project().held.permit.take().map(HeldPermit::into_shared)
+        self.project().held.take_seats()
     }
 
     /// A request that has been let in, or needs not be.
@@ -274,7 +274,9 @@ fn finish<B: Body>(mut response: Response<B>, mut held: Held, course: Course) ->
     }
     if course.occupancy == Occupancy::ToTheHeaders {
         held.long_running = held.permit.take().and_then(|permit| permit.take_long_running());
-    } else if let Some(permit) = &held.permit {
+    } else if let Some(permit) = &held.permit
+        && permit.seats() > 0
+    {
         // The service has not agreed to an upgrade, so it is an ordinary request after all.
         drop(permit.take_long_running());
     }

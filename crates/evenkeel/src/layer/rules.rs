@@ -105,14 +105,15 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
         let Digested { info, extra } = found;
         let query = query(&parts.uri);
         // A watch has no deadline: it is meant to go on (HF-7).
-        let deadline_in = if occupancy == Occupancy::ToTheEnd { self.deadline_of(parts) } else { None };
+        let wait_limit = self.digest.digest.wait_limit(found);
+        let deadline_in = if occupancy == Occupancy::ToTheEnd { self.deadline_of(parts, wait_limit) } else { None };
         let is_watch = occupancy == Occupancy::ToTheHeaders;
         let watches = self.work.interested_watches(info, extra);
         let attributes = Attributes { user: &user, request: info };
         let place = self.settings.flow.take_in(&Incoming {
             attributes,
             estimate: |level: &LevelInfo| self.work.estimate(&WorkInput { attributes, level, query, watches, extra }),
-            patience: Patience { received_ago: Duration::ZERO, deadline_in },
+            patience: Patience { received_ago: Duration::ZERO, deadline_in, wait_limit },
             head: Some(Head { user: &user, method: &parts.method, uri: &parts.uri }),
             digest: self.digest.id,
             is_watch,
@@ -164,12 +165,13 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
     /// How much time a request has: what the layer was told, or what the request itself says, unless that is as long as
     /// all requests have (HF-7).
     #[inline]
-    fn deadline_of(&self, parts: &Parts) -> Option<Duration> {
+    fn deadline_of(&self, parts: &Parts, wait_limit: Option<Duration>) -> Option<Duration> {
         if let Some(deadline) = &self.settings.deadline {
             return deadline(parts);
         }
         let timeout = self.digest.digest.timeout(parts).or_else(|| deadline::of_grpc(parts))?;
-        let request_timeout = self.settings.flow.shared().wait_limit().saturating_mul(4);
+        let wait_limit = wait_limit.unwrap_or_else(|| self.settings.flow.shared().wait_limit());
+        let request_timeout = wait_limit.saturating_mul(4);
         Some(timeout).filter(|timeout| !timeout.is_zero() && *timeout < request_timeout)
     }
 }

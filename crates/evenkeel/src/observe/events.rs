@@ -42,6 +42,9 @@ impl LevelState {
         let work = self.queue_set().fitted(work);
         let mut request = NewRequest::new(flow, work).wait_until(wait_until);
         request.is_long_running = is_long_running;
+        if work.is_seatless() {
+            request = request.seatless();
+        }
         let arrival = match &self.grants {
             None => self.level.arrive(now, request, waiter, wakers),
             Some(grants) => {
@@ -89,7 +92,7 @@ impl LevelState {
         if is_released {
             self.metrics.released(ending);
         }
-        self.settle(now, is_released.into(), wakers);
+        self.settle(now, u64::from(is_released && ending.has_seats()), wakers);
         self.start_own_grants(wakers);
         finish
     }

@@ -47,12 +47,16 @@ pub struct LevelStatus {
     pub waiting: usize,
     /// How many requests run; those that linger do not.
     pub executing: usize,
+    /// How many of them take no seat.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seatless: u32,
     /// The seats of requests that run or linger.
     pub seats_in_use: i64,
     /// The seats that waiting requests ask for. A request that got fewer seats than it asked for, because the level
     /// has not as many, leaves the difference behind here.
     pub seats_waiting: i64,
-    /// How many long-running requests (watches, upgrades, streams) wait or run, with or without seats.
+    /// How many long-running requests (watches, upgrades, streams, and those that take no seat) wait or run, with or without
+    /// seats.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long_running: u32,
     /// How many of them there may be (the annotation `evenkeel.dev/max-long-running`); `None` for no limit.
@@ -129,6 +133,7 @@ impl LevelStatus {
             current_limit,
             waiting: state.queue_set().waiting(),
             executing: state.queue_set().executing(),
+            seatless: u32::try_from(state.queue_set().seatless()).unwrap_or(u32::MAX),
             seats_in_use: state.queue_set().seats_in_use(),
             seats_waiting: state.queue_set().seats_waiting(),
             long_running: state.metrics.long_running.running(),

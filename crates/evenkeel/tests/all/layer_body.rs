@@ -8,9 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use evenkeel::identify::Anonymous;
-use evenkeel::{FlowBody, FlowControl, FlowLayer, KubernetesWork, Occupancy, Rejected, Rejection, SharedPermit};
+use evenkeel::identify::{Anonymous, anonymous};
+use evenkeel::{
+    FlowBody, FlowControl, FlowLayer, KubernetesWork, Occupancy, Rejected, Rejection, SharedPermit, WaitOutcome,
+};
 use evenkeel_engine::digest::Kubernetes;
+use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use layer::{Frames, Mock, Reply, TestBody, ask, flow, get};
@@ -431,4 +434,44 @@ async fn seats_can_be_taken_from_a_request_and_from_its_response() {
     assert!(!is_free(&layer));
     drop(permit);
     assert!(is_free(&layer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_takes_no_seat_counts_until_its_response_has_ended() {
+    let service = LongRunning::new();
+    let layer = service.flow.clone().layer(Anonymous).work(|attributes: Attributes<'_>, _: &LevelInfo| {
+        if attributes.request.path == "/poll" { WorkEstimate::NO_SEAT } else { WorkEstimate::ONE_SEAT }
+    });
+    let (polls, _frames) = Mock::streaming();
+    let mut body = ask(&layer, &polls, get("/poll")).into_body();
+    let mut waits = layer::send(&layer, &Mock::stuck(), get("/poll"));
+    assert!(waits.poll().is_none());
+    let level = || service.flow.status().into_iter().find(|level| level.name == "shop").unwrap();
+    assert_eq!((level().long_running, level().seatless, level().executing, level().seats_in_use), (2, 2, 2, 0));
+    assert!(!body.has_permit() && Pin::new(&mut body).take_permit().is_none(), "it has no seats to keep");
+
+    let third = ask(&layer, &polls, get("/poll"));
+    assert_eq!(third.extensions().get::<Rejected>().unwrap().reason, Rejection::TooManyLongRunning);
+    assert_eq!(third.extensions().get::<Rejected>().unwrap().seats, 0);
+    assert_eq!(ask(&layer, &Mock::empty(), get("/orders")).status(), 200, "ordinary requests go on");
+
+    drop(waits);
+    assert_eq!(service.count(), 1, "its client has left");
+    drop(body);
+    assert_eq!((service.count(), level().is_idle()), (0, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_takes_no_seat_is_explained() {
+    let service = LongRunning::new();
+    let explain = || {
+        let (user, request) = (anonymous(), RequestInfo::for_path("get", "/poll"));
+        service.flow.explain(Attributes { user: &user, request: &request }, WorkEstimate::NO_SEAT)
+    };
+    let wait = explain().live.unwrap().wait;
+    assert_eq!((explain().seats.initial, wait.outcome, &*wait.why), (0, WaitOutcome::Starts, "it takes no seat"));
+    let _streams = [service.stream().unwrap(), service.stream().unwrap()];
+    let wait = explain().live.unwrap().wait;
+    assert_eq!(wait.outcome, WaitOutcome::Rejected);
+    assert_eq!(wait.why, "the level has 2 long-running requests, and no more than 2 may run");
 }

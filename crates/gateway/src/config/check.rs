@@ -4,12 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io};
 
+use evenkeel_api::Preset;
 use http::Uri;
 
 use super::limits::CLIENTS_MIN;
 use super::{
-    Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, Timeouts, TracingConfig, UpstreamConfig,
-    UpstreamTls, own_address, paths,
+    Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, RouteTimeouts, Timeouts, TracingConfig,
+    UpstreamConfig, UpstreamTls, own_address, paths,
 };
 use crate::file_access::advice;
 use crate::identity::OpenPaths;
@@ -31,8 +32,9 @@ pub struct Problem {
 #[derive(Default)]
 struct Problems(Vec<Problem>);
 
-/// No request waits longer than this for a seat, whatever the settings say.
-const QUEUE_MAX: Duration = Duration::from_secs(60);
+/// No request waits longer than this for a seat, whatever the settings say: under the preset `kubernetes` (HF-6), and otherwise.
+const QUEUE_MAX_KUBERNETES: Duration = Duration::from_secs(60);
+const QUEUE_MAX: Duration = Duration::from_secs(3600);
 /// Whoever wants to stop a gateway does not want to wait longer.
 const DRAIN_MAX: Duration = Duration::from_secs(3600);
 /// What a head has to have room for, and what it may take.
@@ -67,7 +69,8 @@ impl Config {
         problems.files(self, look_at);
         problems.identity(self);
         problems.requests(self);
-        problems.timeouts(&self.timeouts);
+        problems.timeouts(&self.timeouts, self.preset);
+        problems.route_timeouts(self);
         problems.limits(&self.limits);
         problems.request_buffer(self);
         problems.zero("concurrency", u64::from(self.concurrency));
@@ -293,21 +296,65 @@ impl Problems {
         }
     }
 
-    fn timeouts(&mut self, timeouts: &Timeouts) {
+    fn queue(&mut self, field: &str, queue: Duration, preset: Preset) {
+        self.no_time(field, queue);
+        match preset {
+            Preset::Kubernetes if queue > QUEUE_MAX_KUBERNETES => {
+                let message = "under the preset `kubernetes`, a request waits at most one minute for a seat; set it to 1m or less";
+                self.add(field, message);
+            }
+            _ if queue > QUEUE_MAX => {
+                self.add(field, "a request waits at most one hour for a seat; set it to 1h or less");
+            }
+            _ => {}
+        }
+    }
+
+    fn route_timeouts(&mut self, config: &Config) {
+        for (index, route) in config.requests.routes.iter().enumerate() {
+            let field = |name: &str| format!("requests.routes[{index}].timeouts.{name}");
+            let RouteTimeouts { response, stall, total, queue } = route.timeouts;
+            if let Some(stall) = stall {
+                self.no_time(&field("stall"), stall);
+            }
+            if let Some(queue) = queue {
+                self.queue(&field("queue"), queue, config.preset);
+                if route.seats == 0 {
+                    self.add(field("queue"), "the route has `seats: 0`, so its requests wait for no seat; remove it");
+                }
+                if total.is_some_and(|total| !total.is_zero() && queue > total) {
+                    self.add(field("queue"), "is longer than the route's total; make it shorter, or total longer");
+                }
+            }
+            let whole = total.unwrap_or(if route.long_running { Duration::ZERO } else { config.timeouts.total });
+            let is_too_long = |response: Duration| !whole.is_zero() && response > whole;
+            match response {
+                Some(response) if is_too_long(response) => {
+                    let limit = if total.is_some() { "the route's total" } else { "timeouts.total" };
+                    self.add(field("response"), format!("is longer than {limit}; make it shorter, or total longer"));
+                }
+                None if total.is_some() && is_too_long(config.timeouts.response) => {
+                    let message =
+                        "is shorter than timeouts.response; set the response of the route too, or make it longer";
+                    self.add(field("total"), message);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn timeouts(&mut self, timeouts: &Timeouts, preset: Preset) {
         let must_be = [
             ("connect", timeouts.connect),
             ("head", timeouts.head),
             ("idle", timeouts.idle),
             ("stall", timeouts.stall),
             ("firstMessage", timeouts.first_message),
-            ("queue", timeouts.queue),
         ];
         for (name, duration) in must_be {
             self.no_time(&format!("timeouts.{name}"), duration);
         }
-        if timeouts.queue > QUEUE_MAX {
-            self.add("timeouts.queue", "a request waits at most one minute for a seat; set it to 1m or less");
-        }
+        self.queue("timeouts.queue", timeouts.queue, preset);
         if !timeouts.total.is_zero() && timeouts.response > timeouts.total {
             self.add("timeouts.response", "is longer than timeouts.total; make it shorter, or total longer");
         }

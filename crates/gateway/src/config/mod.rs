@@ -54,7 +54,9 @@ pub use listen_address::ListenAddress;
 pub use log::{AccessLogFormat, LogConfig, LogFormat};
 pub use memory::{memory_limit, memory_of_connections};
 pub use read::{ConfigError, is_settings};
-pub use requests::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
+pub use requests::{
+    PathParametersConfig, Paths, RequestIdFrom, RequestsConfig, RouteConfig, RouteTimeouts, WhenClientLeaves,
+};
 pub use tracing::{OtlpProtocol, TracingConfig};
 pub use upstream::{Protocol, UpstreamConfig, UpstreamTls, hide_credentials};
 

@@ -1,6 +1,12 @@
 //! What requests ask for, and what they cost.
 
+use std::time::Duration;
+
+use evenkeel_api::Preset;
+use evenkeel_engine::digest::PathParameters;
 use serde::{Deserialize, Serialize};
+
+use super::duration;
 
 /// How paths are understood. Where no route fits, a request is known by its method and its path: it is what Kubernetes calls
 /// a non-resource request. Under the preset `kubernetes`, it is what a kube-apiserver takes it for.
@@ -16,6 +22,11 @@ pub struct RequestsConfig {
     pub when_client_leaves: Option<WhenClientLeaves>,
     /// What becomes of paths that are not in their normal form.
     pub paths: Paths,
+    /// What becomes of paths with parameters (`/a;x=1/b`). The default is `reject`, and `keep` under the preset `kubernetes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_parameters: Option<PathParametersConfig>,
+    /// Whose `X-Request-Id` becomes the id of a request. Other requests get an id of the gateway's own.
+    pub request_id_from: RequestIdFrom,
 }
 
 /// What becomes of a request at the upstream when its client leaves. Either way the request's seat stands for the upstream's
@@ -47,6 +58,34 @@ pub enum Paths {
     AsIs,
 }
 
+/// What becomes of paths with parameters, as `/a;x=1/b`. Servlet containers take that for `/a/b`, and most other servers take
+/// the parameter for a part of the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum PathParametersConfig {
+    /// The request is rejected with 400.
+    Reject,
+    /// Decisions see the path without its parameters, and so does the upstream, unless it gets paths as they were sent.
+    Strip,
+    /// `;` is a character like others. For services that take it for that.
+    Keep,
+}
+
+/// Whose `X-Request-Id` becomes the id of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum RequestIdFrom {
+    /// That of every client, if it is sound: at most 128 letters, digits and characters of `-_.:+/=@`.
+    #[default]
+    Anyone,
+    /// That of proxies that speak for others (`trustedHeaders`, `address.trustedProxies`).
+    TrustedProxies,
+    /// Nobody's: all requests get an id of the gateway's own.
+    Nobody,
+}
+
 /// One template of paths.
 ///
 /// Not `#[non_exhaustive]`: programs that set up routes make it.
@@ -65,7 +104,8 @@ pub struct RouteConfig {
     /// The methods that it is for. None means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
-    /// The seats that a request takes while it runs.
+    /// The seats that a request takes while it runs. Zero is for requests that only wait at the upstream, such as long polls:
+    /// they start at once, and the annotation `evenkeel.dev/max-long-running` of their level limits how many there are.
     #[serde(default = "one_seat")]
     pub seats: u32,
     /// The request runs for long: it gives its seats back when the head of its response is there.
@@ -74,8 +114,52 @@ pub struct RouteConfig {
     /// What becomes of such a request at the upstream when its client leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when_client_leaves: Option<WhenClientLeaves>,
+    /// How long such a request may take, where that differs from `timeouts`.
+    #[serde(default, skip_serializing_if = "RouteTimeouts::is_empty")]
+    pub timeouts: RouteTimeouts,
+}
+
+/// How long the requests of a route may take. What is not set is as in [`Timeouts`](super::Timeouts).
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct RouteTimeouts {
+    /// From the time the request may run, or its body moved last, until the head of its response. Zero means no limit.
+    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
+    pub response: Option<Duration>,
+    /// Without anything that moves, neither the request's body nor the response's.
+    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Duration>,
+    /// From the arrival of the request until its response has ended, also if it is a stream. Zero means no limit.
+    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
+    pub total: Option<Duration>,
+    /// Waiting for a seat, if the request does not say how long it makes sense.
+    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Duration>,
 }
 
 fn one_seat() -> u32 {
     1
+}
+
+// === impl RequestsConfig ===
+
+impl RequestsConfig {
+    /// What becomes of path parameters. A Kubernetes API has no paths with any, and takes `;` for a character like others.
+    pub(crate) fn path_parameters(&self, preset: Preset) -> PathParameters {
+        match (self.path_parameters, preset) {
+            (Some(PathParametersConfig::Reject), _) | (None, Preset::Plain) => PathParameters::Reject,
+            (Some(PathParametersConfig::Strip), _) => PathParameters::Strip,
+            (Some(PathParametersConfig::Keep), _) | (None, Preset::Kubernetes) => PathParameters::Keep,
+        }
+    }
+}
+
+// === impl RouteTimeouts ===
+
+impl RouteTimeouts {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 
 use super::head_memory::HeadMemory;
 
@@ -81,6 +81,20 @@ impl Message {
 
     pub(super) fn has_output(&self) -> bool {
         self.written < self.output.len() || self.has_tail()
+    }
+
+    /// What is to be written next, in three parts.
+    pub(super) fn unwritten(&self) -> [&[u8]; 3] {
+        [&self.output[self.written..], &self.tail, self.tail_end]
+    }
+
+    /// So many bytes have been written.
+    pub(super) fn advance(&mut self, count: usize) {
+        let of_first = count.min(self.output.len() - self.written);
+        self.written += of_first;
+        let of_tail = (count - of_first).min(self.tail.len());
+        self.tail.advance(of_tail);
+        self.tail_end = &self.tail_end[count - of_first - of_tail..];
     }
 }
 

@@ -5,12 +5,12 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use tokio::io::AsyncWrite;
 
 use super::buffer_pool::{BufferPool, Message};
 use super::head_memory::HeadMemory;
-use crate::net::Stream;
+use crate::net::{Stream, WriteNow};
 
 /// A connection with its buffers. While it is idle it has none.
 #[derive(Debug)]
@@ -124,27 +124,34 @@ impl Wire {
         }
     }
 
+    /// Writes what there is room for, although the system has not said that there is any: see
+    /// [`EagerWrites`](crate::net::EagerWrites). Tells whether anything has moved.
+    pub(crate) fn write_now(&mut self) -> bool {
+        let unwritten = self.message.as_ref().map(|message| message.unwritten());
+        let next = unwritten.and_then(|parts| parts.into_iter().find(|part| !part.is_empty())).unwrap_or_default();
+        // If it fails, the next write fails too.
+        let Ok(Some(count)) = self.stream.write_now(next) else { return false };
+        if let Some(message) = &mut self.message {
+            message.advance(count);
+        }
+        true
+    }
+
     /// Writes everything.
     pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Some(message) = &mut self.message {
             while message.has_output() {
                 let stream = Pin::new(&mut self.stream);
-                let first = &message.output[message.written..];
-                let mut count = if message.has_tail() {
-                    let slices = [first, &message.tail, message.tail_end].map(IoSlice::new);
-                    ready!(stream.poll_write_vectored(context, &slices))?
+                let unwritten = message.unwritten();
+                let count = if message.has_tail() {
+                    ready!(stream.poll_write_vectored(context, &unwritten.map(IoSlice::new)))?
                 } else {
-                    ready!(stream.poll_write(context, first))?
+                    ready!(stream.poll_write(context, unwritten[0]))?
                 };
                 if count == 0 {
                     return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
                 }
-                let of_first = count.min(first.len());
-                message.written += of_first;
-                count -= of_first;
-                let of_tail = count.min(message.tail.len());
-                message.tail.advance(of_tail);
-                message.tail_end = &message.tail_end[count - of_tail..];
+                message.advance(count);
             }
             message.output.clear();
             message.written = 0;

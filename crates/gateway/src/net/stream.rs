@@ -6,9 +6,12 @@ use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
+
+use super::WriteNow;
 
 /// A connection, encrypted or not, on either side.
 #[derive(Debug)]
@@ -85,6 +88,32 @@ impl Stream {
     }
 }
 
+impl WriteNow for Stream {
+    fn write_now(&mut self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        let written = match self {
+            Self::Plain(_) if bytes.is_empty() => return Ok(None),
+            Self::Plain(stream) => SockRef::from(&*stream).send(bytes),
+            // What is encrypted already comes first; when that has left, the stream has room for more.
+            Self::Tls(stream) if !stream.get_ref().1.wants_write() => return Ok(None),
+            Self::Tls(stream) => match &mut **stream {
+                TlsStream::Client(stream) => {
+                    let (stream, session) = stream.get_mut();
+                    session.write_tls(&mut &*SockRef::from(&*stream)).map(|_| 0)
+                }
+                TlsStream::Server(stream) => {
+                    let (stream, session) = stream.get_mut();
+                    session.write_tls(&mut &*SockRef::from(&*stream)).map(|_| 0)
+                }
+            },
+        };
+        match written {
+            Ok(taken) => Ok(Some(taken)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
@@ -138,6 +167,12 @@ impl Rewound {
     /// The stream, with what has been read of it put back.
     pub(crate) fn new(first: Bytes, stream: Stream) -> Self {
         Self { first, stream }
+    }
+}
+
+impl WriteNow for Rewound {
+    fn write_now(&mut self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        self.stream.write_now(bytes)
     }
 }
 

@@ -29,7 +29,6 @@ pub(crate) struct Abandoned {
     /// How many there are. Seats bound that, except for requests that are exempt.
     count: Rc<Cell<usize>>,
     count_max: Cell<usize>,
-    response_after: Rc<Cell<Duration>>,
     metrics: WorkerMetrics,
 }
 
@@ -44,8 +43,6 @@ pub(crate) struct AbandonedWork {
 struct Patience {
     timer: Rc<CoarseTimer>,
     times: Rc<ServiceTimes>,
-    /// How long an upstream has to respond to a request. Zero means no limit.
-    response_after: Rc<Cell<Duration>>,
 }
 
 /// What is left of one request.
@@ -54,8 +51,9 @@ enum Work {
     Request(RequestFuture, Rc<Exchange>, Counted),
     /// The upstream has responded, and the body has not ended.
     Response(FlowBody<ResponseBody>, Rc<Exchange>, Counted),
-    /// The request was cancelled, and its seats stay taken for as long as it would have run.
-    Seats(SharedPermit, Started, Counted),
+    /// The request was cancelled, and its seats stay taken for as long as it would have run, at most for the time that an
+    /// upstream has to respond to it.
+    Seats(SharedPermit, Started, Duration, Counted),
 }
 
 /// An abandoned request, as long as it is kept.
@@ -68,21 +66,17 @@ impl Abandoned {
         count_max: usize,
         service_times: &Rc<ServiceTimes>,
         timer: &Rc<CoarseTimer>,
-        response_after: Duration,
         metrics: WorkerMetrics,
     ) -> (Self, AbandonedWork) {
         let (sender, work) = unbounded_channel();
-        let (count_max, response_after) = (Cell::new(count_max), Rc::new(Cell::new(response_after)));
-        let abandoned =
-            Self { work: sender, count: Rc::default(), count_max, response_after: Rc::clone(&response_after), metrics };
-        let patience = Patience { timer: Rc::clone(timer), times: Rc::clone(service_times), response_after };
+        let abandoned = Self { work: sender, count: Rc::default(), count_max: Cell::new(count_max), metrics };
+        let patience = Patience { timer: Rc::clone(timer), times: Rc::clone(service_times) };
         (abandoned, AbandonedWork { work, patience })
     }
 
-    /// So many are kept from now on, and each for so long.
-    pub(crate) fn set_limits(&self, count_max: usize, response_after: Duration) {
+    /// So many are kept from now on.
+    pub(crate) fn set_limit(&self, count_max: usize) {
         self.count_max.set(count_max);
-        self.response_after.set(response_after);
     }
 
     /// Nobody waits for this request any more. If no upstream works on it, or it takes no seats, it is dropped: it leaves its
@@ -102,7 +96,7 @@ impl Abandoned {
             }
             OnLeave::Cancel(started) => {
                 if let Some(permit) = future.as_mut().take_permit() {
-                    self.send(Work::Seats(permit, started, counted));
+                    self.send(Work::Seats(permit, started, exchange.timeouts().response, counted));
                 }
             }
         }
@@ -121,7 +115,7 @@ impl Abandoned {
             }
             OnLeave::Cancel(started) => {
                 if let Some(permit) = Pin::new(&mut body).take_permit() {
-                    self.send(Work::Seats(permit, started, counted));
+                    self.send(Work::Seats(permit, started, exchange.timeouts().response, counted));
                 }
             }
         }
@@ -171,7 +165,7 @@ impl Patience {
                 tokio::time::sleep(self.times.remaining(started)).await;
             }
         };
-        let _ = self.timer.limit(self.response_after.get(), to_the_end).await;
+        let _ = self.timer.limit(exchange.timeouts().response, to_the_end).await;
     }
 }
 
@@ -189,9 +183,9 @@ impl Work {
                 patience.wait(work, &exchange).await;
             }
             Self::Response(body, exchange, _counted) => patience.wait(discard(body), &exchange).await,
-            Self::Seats(permit, started, _counted) => {
+            Self::Seats(permit, started, response_after, _counted) => {
                 let remaining = tokio::time::sleep(patience.times.remaining(started));
-                let _ = patience.timer.limit(patience.response_after.get(), remaining).await;
+                let _ = patience.timer.limit(response_after, remaining).await;
                 drop(permit);
             }
         }

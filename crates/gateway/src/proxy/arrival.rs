@@ -9,9 +9,11 @@ use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;
 use http::request::Parts;
 
+use crate::config::RouteTimeouts;
 use crate::identity::Denied;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::is_grpc;
+use crate::proxy::exchange::Inbound;
 use crate::proxy::request_body::Reception;
 use crate::proxy::request_rules::{RouteMatch, Target};
 
@@ -22,6 +24,8 @@ pub(crate) struct Arrival<'a> {
     /// Who sent it. A request that cannot be interpreted is not authenticated: it counts as anonymous.
     pub(crate) user: Result<Arc<User>, Denied>,
     is_long_running: bool,
+    /// What its route says.
+    timeouts: RouteTimeouts,
 }
 
 // === impl Arrival ===
@@ -36,12 +40,23 @@ impl<'a> Arrival<'a> {
             Ok(_) => connection.identity.authenticate(parts),
             Err(_) => Ok(anonymous()),
         };
-        Self { digested, user, is_long_running }
+        let timeouts = digested.as_ref().map(|digested| rules.timeouts(digested.extra)).unwrap_or_default();
+        Self { digested, user, is_long_running, timeouts }
     }
 
-    /// How long the request may take in all. Zero means that there is no limit, as for what runs for long by its nature.
+    /// Lets the timeouts of its route hold for the request.
+    pub(crate) fn apply_timeouts(&self, inbound: &mut Inbound) {
+        inbound.exchange.set_timeouts(self.timeouts);
+        if let Some(stall) = self.timeouts.stall {
+            inbound.body.set_stall(stall);
+        }
+    }
+
+    /// How long the request may take in all. Zero means that there is no limit, as for what runs for long by its nature, unless
+    /// its route says something else.
     pub(crate) fn total_after(&self, connection: &Connection) -> Duration {
-        if self.is_long_running { Duration::ZERO } else { connection.worker.config.timeouts.total }
+        let of_all = if self.is_long_running { Duration::ZERO } else { connection.worker.config.timeouts.total };
+        self.timeouts.total.unwrap_or(of_all)
     }
 
     /// How much of the body is received before the request asks for a seat. Nothing is of a request that will be rejected.

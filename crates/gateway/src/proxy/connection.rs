@@ -2,6 +2,9 @@
 
 use std::rc::Rc;
 
+use http::{HeaderMap, HeaderValue};
+
+use crate::config::RequestIdFrom;
 use crate::identity::Peer;
 use crate::identity::PeerIdentity;
 use crate::proxy::forward::Provenance;
@@ -39,6 +42,16 @@ impl Connection {
     /// Who is at the other end.
     pub(crate) fn peer(&self) -> &Peer {
         &self.peer
+    }
+
+    /// The id of a request with these headers: the one that they have, if its client may choose it, or a new one.
+    pub(crate) fn request_id(&self, headers: &HeaderMap) -> HeaderValue {
+        let ids = &self.worker.request_ids;
+        match self.worker.config.requests.request_id_from {
+            RequestIdFrom::Anyone => ids.adopt(headers),
+            RequestIdFrom::TrustedProxies if self.identity.is_trusted_proxy() => ids.adopt(headers),
+            RequestIdFrom::TrustedProxies | RequestIdFrom::Nobody => ids.make(),
+        }
     }
 
     /// The same connection under the settings in effect, if those have changed.

@@ -2,9 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
+use crate::config::{RouteTimeouts, Timeouts};
 use crate::http1::{HeadFlags, Wire};
 use crate::observe::spans::SpanIds;
 use crate::proxy::connection::Connection;
@@ -39,6 +41,7 @@ pub(crate) struct Exchange {
     upgraded: RefCell<Option<Box<Wire>>>,
     /// When something of the request or of its response has moved last.
     activity: Activity,
+    timeouts: Cell<ExchangeTimeouts>,
     /// The upstream that has been sent some of the request, the last one if there are several.
     upstream: RefCell<Option<Rc<Upstream>>>,
     on_leave: Cell<OnLeave>,
@@ -51,6 +54,15 @@ pub(crate) struct Exchange {
     failure: Cell<Option<Failure>>,
     /// What is logged of the request, if it is. The line is written when everybody is done with the request.
     record: RefCell<Option<Box<RequestRecord>>>,
+}
+
+/// How long the upstream and the client of one request may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExchangeTimeouts {
+    /// The upstream, to respond. Zero means no limit.
+    pub(crate) response: Duration,
+    /// Both, without anything that moves.
+    pub(crate) stall: Duration,
 }
 
 /// What becomes of a request at the upstream when its client leaves.
@@ -69,13 +81,16 @@ const INTERIM_MAX: usize = 8;
 // === impl Exchange ===
 
 impl Exchange {
-    /// For a request with this id, of which something is logged, or nothing.
-    pub(crate) fn new(id: HeaderValue, record: Option<Box<RequestRecord>>) -> Rc<Self> {
+    /// For a request with this id, of which something is logged, or nothing. The timeouts are those of requests without a
+    /// route.
+    pub(crate) fn new(id: HeaderValue, timeouts: &Timeouts, record: Option<Box<RequestRecord>>) -> Rc<Self> {
+        let timeouts = ExchangeTimeouts { response: timeouts.response, stall: timeouts.stall };
         Rc::new(Self {
             id,
             interim: RefCell::default(),
             upgraded: RefCell::default(),
             activity: Activity::default(),
+            timeouts: Cell::new(timeouts),
             upstream: RefCell::default(),
             on_leave: Cell::default(),
             started: Cell::default(),
@@ -84,6 +99,18 @@ impl Exchange {
             failure: Cell::default(),
             record: RefCell::new(record),
         })
+    }
+
+    /// How long the upstream and the client may take.
+    pub(crate) fn timeouts(&self) -> ExchangeTimeouts {
+        self.timeouts.get()
+    }
+
+    /// The request is one of a route that has these timeouts.
+    pub(crate) fn set_timeouts(&self, of_route: RouteTimeouts) {
+        let ExchangeTimeouts { response, stall } = self.timeouts.get();
+        let (response, stall) = (of_route.response.unwrap_or(response), of_route.stall.unwrap_or(stall));
+        self.timeouts.set(ExchangeTimeouts { response, stall });
     }
 
     /// Adds to what is logged of the request, if anything is.

@@ -151,7 +151,7 @@ impl RequestBody {
             source,
             has_length,
             ahead: Ahead::default(),
-            stall: IdleTimeout::new(&worker.timer, exchange, worker.config.timeouts.stall),
+            stall: IdleTimeout::new(&worker.timer, exchange, exchange.timeouts().stall),
             pace: Pace::Any,
             silent_call: None,
             bytes_left: if bytes_max == 0 { u64::MAX } else { bytes_max },
@@ -159,6 +159,13 @@ impl RequestBody {
             trailers: None,
             upload: None,
         })))
+    }
+
+    /// It may stand still for so long.
+    pub(crate) fn set_stall(&mut self, after: Duration) {
+        if let Some(open) = &mut self.0 {
+            open.stall.set_after(after);
+        }
     }
 
     /// Whether some of it has not come yet, and is wanted: it is not known to be too large.
@@ -182,7 +189,7 @@ impl RequestBody {
         open.pace = match reception {
             Reception::Whole => Pace::Steady(MinimumRate::new(timer, rate)),
             Reception::FirstMessage => Pace::messages(timer, MinimumRate::new(timer, rate)),
-            Reception::Nothing => Pace::UntilResponse(MinimumRate::over(timer, rate, worker.config.timeouts.stall)),
+            Reception::Nothing => Pace::UntilResponse(MinimumRate::over(timer, rate, open.stall.after())),
         };
         if reception == Reception::Nothing {
             return Ok(());

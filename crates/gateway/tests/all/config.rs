@@ -1,10 +1,12 @@
 //! The settings: read, written, checked, and documented.
 use std::path::Path;
+use std::time::Duration;
 
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
     ApiKeyIdentity, CertificateIdentity, HeaderIdentity, HealthCheckConfig, IdentitySource, JwtIdentity, LogFormat,
-    Paths, Problem, Protocol, RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
+    PathParametersConfig, Paths, Problem, Protocol, RequestIdFrom, RouteConfig, RouteTimeouts, ServerTls, TokenIdentity,
+    UpstreamConfig, UpstreamTls, WhenClientLeaves,
 };
 
 const EXAMPLE: &str = include_str!("../../../../deploy/evenkeel.yaml");
@@ -64,8 +66,16 @@ fn everything() -> Config {
         seats: 3,
         long_running: true,
         when_client_leaves: Some(WhenClientLeaves::Cancel),
+        timeouts: RouteTimeouts {
+            response: Some(Duration::ZERO),
+            stall: Some(Duration::from_secs(90)),
+            total: Some(Duration::from_secs(3600)),
+            queue: Some(Duration::from_secs(300)),
+        },
     }];
     config.requests.paths = Paths::AsIs;
+    config.requests.path_parameters = Some(PathParametersConfig::Strip);
+    config.requests.request_id_from = RequestIdFrom::TrustedProxies;
     config.log.format = LogFormat::Json;
     config.workers = Some(3);
     config
@@ -96,7 +106,7 @@ fn what_is_commented_out_in_the_example_file_can_be_used() {
     let text = text.join("\n").replace("  - path: /v2", "  routes:\n  - path: /v2");
     let config = parse(&text);
     assert_eq!(config.identity.sources.len(), 6, "{text}");
-    assert_eq!(config.requests.routes.len(), 4);
+    assert_eq!(config.requests.routes.len(), 5);
     assert!(config.listen[0].tls.as_ref().unwrap().client_ca.is_some() && config.upstreams[0].tls.key.is_some());
 }
 
@@ -334,8 +344,8 @@ identity:
   - clientCertificate: {}
   - jwt: {userClaim: ''}
 requests:
-  routes: [{path: '/{tenant}', seats: 0, methods: [get]}, {path: '/a/{name}'}]
-timeouts: {queue: 2m, total: 10s, connect: 0s, drain: 2h}
+  routes: [{path: '/{tenant}', seats: 0, methods: [get], whenClientLeaves: wait}, {path: '/a/{name}'}]
+timeouts: {queue: 2h, total: 10s, connect: 0s, drain: 2h}
 limits: {connections: 0, headBytes: 100, headers: 1}
 log: {filter: loud}
 ";
@@ -364,12 +374,12 @@ log: {filter: loud}
         "identity.sources[2].trustedHeaders: no proxy is trusted",
         "identity.sources[3].clientCertificate: no listener asks",
         "identity.sources[4].jwt.userClaim: is empty",
-        "requests.routes: route \"/{tenant}\": seats must be at least 1",
+        "requests.routes: route \"/{tenant}\": it has `seats: 0`, and a request without a seat",
         "requests.routes: route \"/{tenant}\": \"get\" is not a method",
         "requests.routes: route \"/a/{name}\": it names no resource",
         "requests.routes: route \"/{tenant}\", segment 1 \"{tenant}\": no such placeholder",
         "timeouts.connect: must be longer than zero",
-        "timeouts.queue: a request waits at most one minute",
+        "timeouts.queue: a request waits at most one hour",
         "timeouts.response: is longer than timeouts.total",
         "timeouts.drain: must be at most one hour",
         "limits.connections: must be at least 1",

@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use evenkeel_gateway::config::{AddressIdentity, HeaderIdentity, IdentitySource, UpstreamConfig};
+use evenkeel_gateway::config::{AddressIdentity, HeaderIdentity, IdentitySource, RequestIdFrom, UpstreamConfig};
 use support::client::{Client, find, get};
 use support::upstream::Upstream;
 use support::{config, gateway, start};
@@ -151,4 +151,33 @@ async fn requests_of_one_proxy_are_those_of_its_clients() {
     }
     drop(proxy);
     running.done().await;
+}
+
+#[tokio::test]
+async fn a_request_id_is_adopted_from_those_who_may_choose_it() {
+    let upstream = Upstream::echo().await;
+    let long = "x".repeat(129);
+    for (from, is_proxy, is_adopted) in [
+        (RequestIdFrom::Anyone, false, true),
+        (RequestIdFrom::TrustedProxies, false, false),
+        (RequestIdFrom::TrustedProxies, true, true),
+        (RequestIdFrom::Nobody, true, false),
+    ] {
+        let mut settings = config(&[upstream.address]);
+        settings.requests.request_id_from = from;
+        if is_proxy {
+            let from_addresses = vec!["127.0.0.0/8".parse().unwrap()];
+            let trusted = HeaderIdentity { from_addresses, ..HeaderIdentity::default() };
+            settings.identity.sources.insert(0, IdentitySource::TrustedHeaders(trusted));
+        }
+        let running = start(settings).await;
+        for (sent, is_sound) in [("mine-1", true), ("a b", false), ("a<b", false), (&*long, false)] {
+            let answer = get(running.address, "/", &format!("X-Request-Id: {sent}\r\nX_Request_Id: spoofed\r\n")).await;
+            let told = answer.header("x-request-id").unwrap();
+            assert_eq!(find(&answer.text(), "x-request-id").unwrap(), told, "the upstream gets the same one");
+            assert_eq!(told == sent, is_adopted && is_sound, "{sent} {from:?} {is_proxy}");
+            assert!(told.len() <= 128 && !answer.text().contains("spoofed"));
+        }
+        running.done().await;
+    }
 }

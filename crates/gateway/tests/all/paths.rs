@@ -9,7 +9,7 @@ use evenkeel::{Digest, FlowControl};
 use evenkeel_api::Preset;
 use evenkeel_gateway::Config;
 use evenkeel_gateway::RequestRules;
-use evenkeel_gateway::config::{Paths, RouteConfig, UpstreamConfig};
+use evenkeel_gateway::config::{PathParametersConfig, Paths, RouteConfig, UpstreamConfig};
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use proptest::prelude::*;
@@ -110,6 +110,54 @@ fn dots_that_only_some_services_see_are_refused() {
     }
 }
 
+/// Spellings of `/expensive` for servlet containers.
+const WITH_PARAMETERS: [&str; 7] = [
+    "/expensive;x",
+    "/expensive;",
+    "/;/expensive",
+    "/;x=1/expensive;y=2;z",
+    "/x/..//;/%65xpensive;a=%2F?b=;c",
+    "/expensive;/;",
+    "/;a;b//expensive/;c",
+];
+
+#[test]
+fn path_parameters_are_rejected_unless_somebody_wants_them() {
+    let rejecting = requests(ROUTES);
+    for target in WITH_PARAMETERS {
+        let error = decided(&rejecting, target).unwrap_err();
+        assert!(error.contains("has a path parameter (`;`)") && error.ends_with("send `%3B`"), "{target}: {error}");
+    }
+    assert_eq!(decided(&rejecting, "/expensive?a;b=;").unwrap().0, 7, "a query may have them");
+    assert_eq!(decided(&rejecting, "/projects/a%3bb"), Ok((2, "/projects/a;b".to_owned())), "so may a name");
+}
+
+#[test]
+fn stripped_of_its_parameters_a_path_costs_what_it_costs_without_them() {
+    for paths in ["normalise", "asIs"] {
+        let stripping = requests(&format!("{ROUTES}\n  paths: {paths}\n  pathParameters: strip"));
+        for target in WITH_PARAMETERS.into_iter().filter(|target| paths == "normalise" || !target.contains("..")) {
+            let (seats, path) = decided(&stripping, target).unwrap();
+            assert_eq!((seats, path.trim_end_matches('/')), (7, "/expensive"), "{target}");
+        }
+    }
+}
+
+#[test]
+fn kept_parameters_are_a_part_of_the_name_and_cost_what_either_reading_costs() {
+    let keeping = requests(&format!("{ROUTES}\n  pathParameters: keep"));
+    for (target, seats, path) in [
+        ("/expensive;x", 7, "/expensive;x"),
+        ("/;/expensive", 7, "/;/expensive"),
+        ("/projects/a;b", 2, "/projects/a;b"),
+        ("/a;1/expensive", 5, "/a;1/expensive"),
+    ] {
+        assert_eq!(decided(&keeping, target), Ok((seats, path.to_owned())), "{target}");
+    }
+    let kubernetes = requests("preset: kubernetes");
+    assert_eq!(decided(&kubernetes, "/api/v1/pods;x").unwrap().1, "/api/v1/pods;x", "as a kube-apiserver takes it");
+}
+
 #[test]
 fn with_kubernetes_paths_are_normalised_before_they_are_understood() {
     let requests = requests("preset: kubernetes");
@@ -207,6 +255,28 @@ async fn paths_can_be_refused_or_passed_on_as_they_are() {
     assert!(answer.text().contains("send it in its normal form"), "{}", answer.text());
     reject.done().await;
     as_is.done().await;
+}
+
+#[tokio::test]
+async fn the_upstream_gets_paths_with_parameters_or_without() {
+    use PathParametersConfig::{Keep, Reject, Strip};
+    let upstream = Upstream::echo().await;
+    let url = format!("http://{}/base", upstream.address);
+    for (parameters, paths, expected) in [
+        (Reject, Paths::Normalise, ["400", "400", "/base/a%3Bb?x;y"]),
+        (Strip, Paths::Normalise, ["/base/admin/x?y;z", "/base/admin", "/base/a%3Bb?x;y"]),
+        (Strip, Paths::AsIs, ["/base/admin;a=1/x?y;z", "/base/;/admin", "/base/a%3bb?x;y"]),
+        (Strip, Paths::Reject, ["400", "400", "400"]),
+        (Keep, Paths::Normalise, ["/base/admin;a=1/x?y;z", "/base/;/admin", "/base/a%3Bb?x;y"]),
+    ] {
+        let mut settings = settings(&url, paths);
+        settings.requests.path_parameters = Some(parameters);
+        let running = start(settings).await;
+        for (target, expected) in ["/admin;a=1/x?y;z", "/;/admin", "/a%3bb?x;y"].into_iter().zip(expected) {
+            assert_eq!(seen(&running, target).await, expected, "{target} {parameters:?} {paths:?}");
+        }
+        running.done().await;
+    }
 }
 
 #[test]

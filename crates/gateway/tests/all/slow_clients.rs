@@ -205,6 +205,71 @@ async fn a_client_that_does_not_read_is_given_up() {
     running.done().await;
 }
 
+/// How often a slow reader reads, and for how long.
+const READS: u32 = 120;
+const PAUSE: Duration = Duration::from_millis(50);
+/// Much shorter than the reading, and long enough for a machine that is busy with other things.
+const STALL: Duration = Duration::from_secs(2);
+
+/// An upstream that never runs out of things to say.
+async fn endless() -> Upstream {
+    Upstream::new(|mut client, _| async move {
+        client.head().await;
+        client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
+        while client.stream.write_all(&[b'x'; 65536]).await.is_ok() {}
+    })
+    .await
+}
+
+/// The system keeps megabytes for a client, and says that there is room for more when a good part of that is gone. A client that
+/// reads slowly takes longer for that than it may stand still.
+#[tokio::test]
+async fn a_client_that_reads_slowly_does_not_stand_still() {
+    let upstream = endless().await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.stall = STALL;
+    let running = start(settings).await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut client = Client::on(socket.connect(running.address).await.unwrap());
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    for _ in 0..READS {
+        client.stream.read_exact(&mut [0; 1024]).await.unwrap();
+        tokio::time::sleep(PAUSE).await;
+        assert_eq!(running.gateway.connections(), 1, "it is given up");
+    }
+    // From now on it does stand still.
+    eventually("it is given up", || running.gateway.connections() == 0).await;
+    running.done().await;
+}
+
+/// The same over HTTP/2, where a client says how much it has room for.
+#[tokio::test]
+async fn over_http2_a_client_with_little_room_does_not_stand_still() {
+    let upstream = endless().await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.stall = STALL;
+    let running = start(settings).await;
+    let mut client = Frames::connect(running.address).await;
+    client.send_head(1, &frames::request("/", &[]), frames::END_STREAM).await;
+    let mut unread = 65_535;
+    for _ in 0..READS {
+        // 128 bytes more, some 2,500 in a second.
+        for stream in [0, 1] {
+            client.send(&frames::frame(frames::WINDOW_UPDATE, 0, stream, &128_u32.to_be_bytes())).await;
+        }
+        unread += 128;
+        while unread > 0 {
+            let frame = client.next().await.expect("the connection goes on");
+            assert_ne!(frame.kind, frames::RST_STREAM, "it is given up");
+            unread -= if frame.kind == frames::DATA { frame.payload.len() } else { 0 };
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    assert_eq!(client.outcome(1).await, frames::Outcome::Reset, "now it does stand still");
+    running.done().await;
+}
+
 #[tokio::test]
 async fn an_answer_that_stalls_is_given_up() {
     let upstream = Upstream::new(|mut client, _| async move {

@@ -53,7 +53,7 @@ pub struct FlowGroup {
     pub count: u32,
     /// Who asks for what. If there are several flows, each has a user of its own: see [`caller_of`](Self::caller_of).
     pub caller: Caller,
-    /// The seats of a request; `None`: as the engine estimates them.
+    /// The seats of a request, 0 if it takes none; `None`: as the engine estimates them.
     pub seats: Option<u32>,
     /// When requests come.
     pub arrivals: Arrivals,

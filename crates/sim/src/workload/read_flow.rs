@@ -40,7 +40,7 @@ pub(super) fn read_flow(fields: &mut Fields, field: &Field<'_>, span: Nanos, pre
         || Some((RequestInfo { path: "/".into(), verb: "get".into(), ..RequestInfo::default() }, "".into())),
         |field| read_request(fields, &field, preset),
     );
-    let seats = map.get("seats").map(|field| fields.whole(&field, 1, 1_000_000));
+    let seats = map.get("seats").map(|field| fields.whole(&field, 0, 1_000_000));
     let arrivals = required(fields, &map, "arrivals", "write `arrivals: {poisson: {rate: 50}}`", read_arrivals);
     let service = required(fields, &map, "service", "write `service: {fixed: 10ms}`", |fields, field| {
         read_distribution(fields, field, DEPTH_MAX)

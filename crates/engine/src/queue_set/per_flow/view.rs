@@ -1,7 +1,7 @@
 //! Queries about this discipline: its flows and its virtual time, for metrics, dumps and dashboards.
 
 use super::super::discipline::Look;
-use super::super::requests::{NO_QUEUE, NO_SLOT, Requests};
+use super::super::requests::{NO_SLOT, Requests, is_queue};
 use super::super::{Outlook, QueueView, ReadingBounds};
 use super::PerFlow;
 use super::active_flow::{Standing, key_of};
@@ -108,7 +108,7 @@ impl<K: Copy + Default + std::fmt::Debug> Look for PerFlow<K> {
 
     #[inline]
     fn number_of(&self, queue: u32) -> Option<usize> {
-        (queue != NO_QUEUE).then_some(queue as usize)
+        is_queue(queue).then_some(queue as usize)
     }
 
     fn kept_seats(&self) -> i64 {

@@ -27,6 +27,22 @@ pub use watch::Watch;
 /// is_estimate(WorkEstimate::seats(2));
 /// ```
 ///
+/// Requests that only wait at the service, such as long polls, need not take a seat ([`WorkEstimate::NO_SEAT`]). They start at once
+/// and never make others wait. Each counts among the long-running requests of its level until its response has ended, and the
+/// annotation `evenkeel.dev/max-long-running` of the level limits those.
+///
+/// ```
+/// use evenkeel::identify::Anonymous;
+/// use evenkeel::{Attributes, FlowControl, LevelInfo, WorkEstimate};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let layer = FlowControl::builder().build().layer(Anonymous).work(|attributes: Attributes<'_>, _: &LevelInfo| {
+///     if attributes.request.path == "/poll" { WorkEstimate::NO_SEAT } else { WorkEstimate::ONE_SEAT }
+/// });
+/// # }
+/// ```
+///
 /// `X` is the type of what the [digest](crate::Digest::Extra) of a layer finds beyond the [`RequestInfo`].
 pub trait EstimateWork<X = ()> {
     /// How much work the request is.

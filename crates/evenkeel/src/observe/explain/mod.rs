@@ -5,6 +5,7 @@ mod wait;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use evenkeel_api::bootstrap;
 use evenkeel_api::v1::FlowSchema;
@@ -17,6 +18,7 @@ use evenkeel_engine::{Attributes, Configuration, RequestInfo, User, WorkEstimate
 use serde::{Deserialize, Serialize};
 
 use crate::control::flow_control::FlowControl;
+use crate::control::request::Patience;
 use crate::layer::work::{EstimateWork, WorkInput};
 use crate::observe::status::{LevelStatus, SeatLimits};
 use clauses::Outcome;
@@ -139,7 +141,7 @@ pub struct TriedSchema {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ExplainedSeats {
-    /// Seats while the request runs.
+    /// Seats while the request runs; 0 if it takes none and never waits.
     pub initial: u32,
     /// Seats while it lingers.
     #[serde(rename = "final")]
@@ -178,17 +180,18 @@ impl FlowControl {
     /// ```
     #[expect(clippy::needless_pass_by_value, reason = "as `admit` has it")]
     pub fn explain(&self, attributes: Attributes<'_>, work: impl EstimateWork) -> Explanation {
-        self.explain_digested(attributes, Query::new(""), &work, &())
+        self.explain_digested(attributes, Query::new(""), &work, &(), None)
     }
 
     /// The same for a request with a query, and for a digest that finds more than the [`RequestInfo`]: see
-    /// [`Digest::Extra`](crate::Digest::Extra).
+    /// [`Digest::Extra`](crate::Digest::Extra) and [`Digest::wait_limit`](crate::Digest::wait_limit).
     pub fn explain_digested<X>(
         &self,
         attributes: Attributes<'_>,
         query: Query<'_>,
         work: &impl EstimateWork<X>,
         extra: &X,
+        wait_limit: Option<Duration>,
     ) -> Explanation {
         // Configurations change under this lock, so that the objects are those of the configuration. It is held for as long as
         // it takes to copy what is needed: neither the clauses nor the estimate, which is the caller's, are tried under it.
@@ -211,7 +214,9 @@ impl FlowControl {
         let input = WorkInput { attributes, level, query, watches, extra };
         let estimate = work.estimate(&input);
         let live = status.map(|(known, status)| {
-            let (now, limit) = (self.shared().now(), self.shared().wait_limit());
+            let patience = Patience { wait_limit, ..Patience::default() };
+            let limit = patience.limit(self.shared().wait_limit(), self.preset());
+            let now = self.shared().now();
             let state = known.lock();
             let wait = ExpectedWait::new(&state, now.max(state.latest), class.flow(), estimate.max_seats(), limit);
             LiveLevel { status, wait }

@@ -60,9 +60,12 @@ impl ExpectedWait {
         let set = state.queue_set();
         let (in_use, usable, waiting) = (set.seats_in_use(), state.current_limit(), set.waiting());
         let width = i64::from(seats);
-        let has_room = in_use + width <= usable || (width > usable && set.executing() == 0);
+        let has_room = in_use + width <= usable || (width > usable && set.executing() == set.seatless());
         let seats_taken = format!("{in_use} of {usable} seats are in use");
         let rate = state.retry.drain_rate(now);
+        if seats == 0 && set.mode() != Mode::Closed {
+            return Self::seatless(state);
+        }
         match (set.mode(), set.outlook(flow, service_time(rate, in_use))) {
             (Mode::Exempt, _) => Self::at_once(WaitOutcome::Starts, "the level is exempt: its requests never wait"),
             (Mode::Closed, _) => Self::at_once(WaitOutcome::Rejected, "the level accepts no requests"),
@@ -86,8 +89,21 @@ impl ExpectedWait {
                     queue +=
                         &format!("; {} kept for new clients, and its flow holds seats already", are_kept(outlook.kept));
                 }
-                Self::waiting(&outlook, ends_needed(seats, in_use, set.executing()), rate, &queue, limit)
+                let holders = set.executing() - set.seatless();
+                Self::waiting(&outlook, ends_needed(seats, in_use, holders), rate, &queue, limit)
             }
+        }
+    }
+
+    /// For a request that takes no seat: only the number of long-running requests is limited.
+    fn seatless(state: &LevelState) -> Self {
+        let (running, limit) = (state.metrics.long_running.running(), state.metrics.control.max_long_running);
+        match limit {
+            Some(limit) if running >= limit => {
+                let why = format!("the level has {running} long-running requests, and no more than {limit} may run");
+                Self::at_once(WaitOutcome::Rejected, why)
+            }
+            _ => Self::at_once(WaitOutcome::Starts, "it takes no seat"),
         }
     }
 

@@ -261,9 +261,11 @@ impl LevelMetrics {
     pub(crate) fn finished(&mut self, now: Instant, ending: Ending) {
         self.crowd.add(Doing::Executing, ending.waiter.access, -1);
         let executed = ending.started.map_or(0, |started| now - started);
+        // How long a seat is held, and how many are needed, does not follow from requests that have none.
+        let is_watch = ending.waiter.is_watch || !ending.has_seats();
         if let Some(numbers) = self.numbers(ending.waiter.series) {
             numbers.executing -= 1;
-            numbers.execution[usize::from(ending.waiter.is_watch)].observe(&DURATIONS, executed);
+            numbers.execution[usize::from(is_watch)].observe(&DURATIONS, executed);
         }
     }
 
@@ -398,6 +400,12 @@ impl Ending {
 
     pub(crate) fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// Whether others may have waited for its seats.
+    #[inline]
+    pub(crate) fn has_seats(&self) -> bool {
+        self.seats > 0
     }
 }
 

@@ -48,7 +48,7 @@ pub struct LevelReading {
     pub kept_seats: i64,
     /// How many requests wait.
     pub waiting: usize,
-    /// How many long-running requests there are, whether they have seats or not.
+    /// How many long-running requests wait or run, those that take no seat included.
     pub long_running: u32,
     /// How many there may be; `None` if there is no limit.
     pub max_long_running: Option<u32>,

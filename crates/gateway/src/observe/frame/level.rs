@@ -47,7 +47,7 @@ pub struct Level {
     /// The requests that wait at the end of the interval.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting: i64,
-    /// The long-running requests, whether they have seats or not.
+    /// The long-running requests at the end of the interval, whether they have seats or not.
     #[serde(skip_serializing_if = "is_default")]
     pub long_running: i64,
     /// How many of them there may be; `None` if there is no limit or it is not known.

@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::request::Parts;
@@ -283,13 +283,13 @@ impl Attempts {
     /// What rings when nothing moves any more.
     fn stall(&self) -> IdleTimeout<Exchange> {
         let worker = &self.connection.worker;
-        IdleTimeout::new(&worker.timer, &self.exchange, worker.config.timeouts.stall)
+        IdleTimeout::new(&worker.timer, &self.exchange, self.exchange.timeouts().stall)
     }
 
     /// Sends, and waits for the head of the final response.
     async fn head(&self, picked: &Picked, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
         let worker = &self.connection.worker;
-        let response_after = worker.config.timeouts.response;
+        let response_after = self.exchange.timeouts().response;
         let mut timeout = worker.timer.timeout(response_after);
         let mut vigil = self.vigil(picked, call.has_no_body());
         loop {
@@ -309,7 +309,12 @@ impl Attempts {
                 if vigil.as_mut().is_some_and(|vigil| vigil.poll(context).is_ready()) {
                     return Poll::Ready(Err(Failure::Silent));
                 }
-                timeout.poll(context).map(|()| Err(Failure::ResponseTimeout))
+                ready!(timeout.poll(context));
+                if call.send_now() {
+                    timeout.set(response_after);
+                    return timeout.poll(context).map(|()| Err(Failure::ResponseTimeout));
+                }
+                Poll::Ready(Err(Failure::ResponseTimeout))
             };
             let head = match poll_fn(wait).await {
                 Ok(Ok(head)) => head,
@@ -349,8 +354,7 @@ impl Attempts {
         mut body: RequestBody,
     ) -> Result<Response<ResponseBody>, Box<Refused>> {
         let worker = &self.connection.worker;
-        let (timeouts, timer) = (&worker.config.timeouts, &worker.timer);
-        let upload = UploadProgress::new(timer, timeouts.response);
+        let upload = UploadProgress::new(&worker.timer, self.exchange.timeouts().response);
         body.tell(&upload);
         // A body that does not end resets the stream, and nothing more is heard of it. The time of others tells how long
         // the request would have run.

@@ -1,4 +1,4 @@
-//! Request ids: kept if the client sends a valid one, generated otherwise.
+//! Request ids: adopted from clients as far as the settings say, generated otherwise.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
@@ -35,15 +35,16 @@ impl RequestIds {
         Self { random: RandomState::new().hash_one(0), made: RefCell::default() }
     }
 
-    /// The id of a request with these headers.
-    pub(crate) fn assign(&self, headers: &HeaderMap) -> HeaderValue {
+    /// The id that these headers have, if it is sound, or a new one.
+    pub(crate) fn adopt(&self, headers: &HeaderMap) -> HeaderValue {
         match headers.get(REQUEST_ID) {
             Some(id) if is_sane(id.as_bytes()) => id.clone(),
             _ => self.make(),
         }
     }
 
-    fn make(&self) -> HeaderValue {
+    /// A new id.
+    pub(crate) fn make(&self) -> HeaderValue {
         let made = &mut *self.made.borrow_mut();
         if made.rest.is_empty() {
             let mut text = Vec::with_capacity(LENGTH * BATCH);
@@ -81,7 +82,7 @@ mod tests {
         for (sent, is_kept) in [("abc-1", true), ("", false), ("a b", false), ("a\"b", false), (&*long, false)] {
             let mut headers = HeaderMap::new();
             headers.insert(REQUEST_ID, HeaderValue::from_str(sent).unwrap());
-            assert_eq!(ids.assign(&headers) == sent, is_kept, "{sent}");
+            assert_eq!(ids.adopt(&headers) == sent, is_kept, "{sent}");
         }
         let (first, second) = (ids.make(), ids.make());
         assert!(first != second && first.len() == 32);

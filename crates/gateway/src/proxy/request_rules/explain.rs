@@ -22,7 +22,8 @@ impl RequestRules {
         let digested = self.digest_target(&target)?;
         let attributes = Attributes { user, request: &digested.info };
         let query = Query::new(parts.uri.query().unwrap_or_default());
-        let mut explanation = flow.explain_digested(attributes, query, self, &digested.extra);
+        let wait_limit = self.wait_limit(&digested);
+        let mut explanation = flow.explain_digested(attributes, query, self, &digested.extra, wait_limit);
         explanation.request.is_limited = self.occupancy(&digested) != Some(Occupancy::None);
         Ok(explanation)
     }

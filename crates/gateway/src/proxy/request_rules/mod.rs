@@ -5,17 +5,18 @@ mod paths;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use evenkeel::{Digest, Digested, EstimateWork, KubernetesWork, Occupancy, Preset, Watch, WorkInput};
 use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
-use evenkeel_engine::digest::{DigestError, Kubernetes, Query};
+use evenkeel_engine::digest::{DigestError, Kubernetes, PathParameters, Query};
 use evenkeel_engine::{RequestInfo, WorkEstimate};
 use http::Method;
 use http::request::Parts;
 
 pub(crate) use paths::Target;
 
-use crate::config::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
+use crate::config::{Paths, RequestsConfig, RouteConfig, RouteTimeouts, WhenClientLeaves};
 
 /// Interprets requests as the settings say: by route, as a Kubernetes server would, or by method and path. Clones are cheap.
 #[derive(Debug, Clone)]
@@ -33,6 +34,7 @@ struct Compiled {
     kubernetes: Option<(Kubernetes, KubernetesWork)>,
     when_client_leaves: Option<WhenClientLeaves>,
     paths: Paths,
+    path_parameters: PathParameters,
 }
 
 /// What holds for the requests of one route.
@@ -43,6 +45,7 @@ struct Rule {
     work: WorkEstimate,
     occupancy: Occupancy,
     when_client_leaves: Option<WhenClientLeaves>,
+    timeouts: RouteTimeouts,
 }
 
 /// Everything that is wrong with the routes.
@@ -67,6 +70,7 @@ impl RequestRules {
                 kubernetes: (preset == Preset::Kubernetes).then(|| (Kubernetes::default(), KubernetesWork::default())),
                 when_client_leaves: config.when_client_leaves,
                 paths: config.paths,
+                path_parameters: config.path_parameters(preset),
             }))),
             Ok(_) => Err(RequestRulesError(faults)),
             Err(errors) => {
@@ -81,6 +85,11 @@ impl RequestRules {
     pub(crate) fn when_client_leaves(&self, route: RouteMatch, is_grpc: impl FnOnce() -> bool) -> WhenClientLeaves {
         let set = self.rule_of(route).and_then(|rule| rule.when_client_leaves).or(self.0.when_client_leaves);
         set.unwrap_or_else(|| if is_grpc() { WhenClientLeaves::Cancel } else { WhenClientLeaves::Wait })
+    }
+
+    /// How long the requests of a route may take, where that differs from what holds for all.
+    pub(crate) fn timeouts(&self, route: RouteMatch) -> RouteTimeouts {
+        self.rule_of(route).map(|rule| rule.timeouts).unwrap_or_default()
     }
 
     /// The template of a route.
@@ -123,7 +132,8 @@ impl Digest for RequestRules {
     type Extra = RouteMatch;
 
     fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a, RouteMatch>, DigestError> {
-        self.digest_spelling(&parts.method, &parts.uri, &paths::spelling(parts.uri.path())?)
+        let spelling = paths::spelling(parts.uri.path(), self.0.path_parameters)?;
+        self.digest_spelling(&parts.method, &parts.uri, &spelling)
     }
 
     fn occupancy(&self, digested: &Digested<'_, RouteMatch>) -> Option<Occupancy> {
@@ -132,6 +142,10 @@ impl Digest for RequestRules {
             None if self.0.kubernetes.is_some() => Occupancy::kubernetes(&digested.info),
             None => Occupancy::ToTheEnd,
         })
+    }
+
+    fn wait_limit(&self, digested: &Digested<'_, RouteMatch>) -> Option<Duration> {
+        self.timeouts(digested.extra).queue
     }
 }
 
@@ -170,6 +184,7 @@ impl Rule {
             work: WorkEstimate::seats(route.seats),
             occupancy: if route.long_running { Occupancy::ToTheHeaders } else { Occupancy::ToTheEnd },
             when_client_leaves: route.when_client_leaves,
+            timeouts: route.timeouts,
         }
     }
 }
@@ -178,8 +193,10 @@ impl Rule {
 fn faults(route: &RouteConfig) -> Vec<String> {
     let path = &route.path;
     let mut faults = Vec::new();
-    if route.seats == 0 {
-        faults.push(format!("route {path:?}: seats must be at least 1"));
+    if route.seats == 0 && route.when_client_leaves.is_some() {
+        let fault =
+            "it has `seats: 0`, and a request without a seat always ends with its client; remove whenClientLeaves";
+        faults.push(format!("route {path:?}: {fault}"));
     }
     for method in &route.methods {
         if Method::from_bytes(method.as_bytes()).is_err() || method.bytes().any(|byte| byte.is_ascii_lowercase()) {

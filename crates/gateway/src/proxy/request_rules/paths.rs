@@ -2,12 +2,12 @@
 //!
 //! Decisions see the normal form ([`normal_path`]), and the upstream gets it too unless the settings say otherwise. An
 //! encoded slash stays in it, since for most services it is a part of a name. Other services take it for a slash, so a
-//! request with one costs what the dearer of both readings costs.
+//! request with one costs what the dearer of both readings costs. The same goes for path parameters, where they are kept.
 
 use std::borrow::Cow;
 
 use evenkeel::{Digest, Digested, Occupancy};
-use evenkeel_engine::digest::{DigestError, decode_keeping_slashes, normal_path};
+use evenkeel_engine::digest::{DigestError, PathParameters, decode_keeping_slashes, normal_path, normal_path_with};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, Uri};
@@ -29,14 +29,16 @@ pub(super) struct Spelling {
     /// The normal form, if the path is not in it.
     normal: Option<String>,
     has_encoded_slash: bool,
+    has_parameters: bool,
     had_dot_segments: bool,
 }
 
 /// How the path is spelt, or why it is rejected.
-pub(super) fn spelling(path: &str) -> Result<Spelling, DigestError> {
-    let normal = normal_path(path)?;
+pub(super) fn spelling(path: &str, parameters: PathParameters) -> Result<Spelling, DigestError> {
+    let normal = normal_path_with(path, parameters)?;
     Ok(Spelling {
         has_encoded_slash: normal.has_encoded_slash,
+        has_parameters: normal.has_parameters,
         had_dot_segments: normal.had_dot_segments,
         normal: match normal.path {
             Cow::Borrowed(_) => None,
@@ -51,7 +53,7 @@ impl RequestRules {
     /// What the request with this head asks for. Puts the path into its normal form if the upstream shall get that. A path
     /// that is to be rejected stays as it is.
     pub(crate) fn target(&self, parts: &mut Parts) -> Target {
-        let mut spelling = spelling(parts.uri.path());
+        let mut spelling = spelling(parts.uri.path(), self.0.path_parameters);
         if self.0.paths == Paths::Normalise
             && let Ok(spelling) = &mut spelling
             && let Some(path) = spelling.normal.take()
@@ -77,7 +79,9 @@ impl RequestRules {
         spelling: &Spelling,
     ) -> Result<Digested<'a, RouteMatch>, DigestError> {
         match spelling {
-            Spelling { normal: None, has_encoded_slash: false, .. } => self.interpret(method, path_and_query(uri)),
+            Spelling { normal: None, has_encoded_slash: false, has_parameters: false, .. } => {
+                self.interpret(method, path_and_query(uri))
+            }
             _ => self.digest_unusual(method, uri, spelling),
         }
     }
@@ -92,7 +96,7 @@ impl RequestRules {
         let is_changed = spelling.normal.is_some();
         match self.0.paths {
             Paths::Reject if is_changed => {
-                let problem = "has dot segments, slashes in a row or needless escapes; send it in its normal form";
+                let problem = "has dot segments, slashes in a row, needless escapes or path parameters; send it in its normal form";
                 return Err(DigestError::Path { problem });
             }
             Paths::Reject if spelling.has_encoded_slash => {
@@ -118,6 +122,9 @@ impl RequestRules {
                 digested.info.path = Cow::Owned(decode_keeping_slashes(normal)?.into_owned());
             }
         }
+        if spelling.has_parameters {
+            others.push(read(&normal_path_with(normal, PathParameters::Strip)?.path)?);
+        }
         if self.0.paths == Paths::AsIs && is_changed {
             others.push(read(uri.path())?);
         }
@@ -131,10 +138,11 @@ impl RequestRules {
         Ok(digested)
     }
 
-    /// For comparing: a request that keeps its seats to the end is dearer than one that gives them back early.
+    /// For comparing: a request that keeps its seats to the end is dearer than one that gives them back early, or takes none.
     fn cost(&self, digested: &Digested<'_, RouteMatch>) -> (bool, u32) {
-        let keeps_seats = self.occupancy(digested) == Some(Occupancy::ToTheEnd);
-        (keeps_seats, self.rule_of(digested.extra).map_or(1, |rule| rule.work.max_seats()))
+        let seats = self.rule_of(digested.extra).map_or(1, |rule| rule.work.max_seats());
+        let keeps_seats = seats > 0 && self.occupancy(digested) == Some(Occupancy::ToTheEnd);
+        (keeps_seats, seats)
     }
 }
 

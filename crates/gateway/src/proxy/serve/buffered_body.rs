@@ -5,14 +5,17 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use evenkeel::{FlowBody, LongRunning};
 use http_body::{Body, Frame, SizeHint};
 
+use crate::config::Limits;
 use crate::proxy::buffers::HeldBuffer;
 use crate::proxy::connection::Connection;
 use crate::proxy::exchange::Exchange;
@@ -27,7 +30,10 @@ pub(super) struct BufferedBody {
 
 /// A body that hyper takes piece by piece, while the one who runs the stream reads ahead.
 #[derive(Debug)]
-pub(super) struct SharedBody(Rc<RefCell<BufferedBody>>);
+pub(super) struct SharedBody {
+    body: Rc<RefCell<BufferedBody>>,
+    piece_max: usize,
+}
 
 /// The body of the response that a stream is about to get, or has got.
 pub(super) type BodyOfStream = Rc<RefCell<Weak<RefCell<BufferedBody>>>>;
@@ -65,7 +71,9 @@ struct Ahead {
 /// Pieces up to this length are put together: each would keep the memory that it was read into.
 const SMALL: usize = 4 * 1024;
 /// The pieces that hyper gets: small enough to see that a slow client takes them, large enough to fill a frame.
-const PIECE: usize = 16 * 1024;
+const PIECES: RangeInclusive<usize> = 1024..=16 * 1024;
+/// How slow a client is taken to be where nothing says how slow it may be, in bytes a second.
+const SLOW: u64 = 1024;
 
 // === impl BufferedBody ===
 
@@ -286,14 +294,22 @@ impl Ahead {
     }
 }
 
+/// How large pieces may be for a client of that rate to take one in half of the time after which it would be called stalled.
+fn piece_max(bytes_per_second_min: u64, stall: Duration) -> usize {
+    let rate = if bytes_per_second_min == 0 { SLOW } else { bytes_per_second_min };
+    let bytes = u128::from(rate) * stall.as_millis() / 2000;
+    usize::try_from(bytes).unwrap_or(usize::MAX).clamp(*PIECES.start(), *PIECES.end())
+}
+
 // === impl SharedBody ===
 
 impl SharedBody {
-    /// The body, which the one who runs the stream finds in `of_stream`.
-    pub(super) fn new(body: BufferedBody, of_stream: &BodyOfStream) -> Self {
-        let shared = Rc::new(RefCell::new(body));
-        *of_stream.borrow_mut() = Rc::downgrade(&shared);
-        Self(shared)
+    /// The body, which the one who runs the stream finds in `of_stream`. Its pieces are so large that the slowest client that is
+    /// let go on takes one within `stall`.
+    pub(super) fn new(body: BufferedBody, of_stream: &BodyOfStream, limits: &Limits, stall: Duration) -> Self {
+        let body = Rc::new(RefCell::new(body));
+        *of_stream.borrow_mut() = Rc::downgrade(&body);
+        Self { body, piece_max: piece_max(limits.body_bytes_per_second_min, stall) }
     }
 }
 
@@ -305,14 +321,32 @@ impl Body for SharedBody {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
-        self.0.borrow_mut().poll_piece(PIECE, context)
+        self.body.borrow_mut().poll_piece(self.piece_max, context)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.borrow().is_end_stream()
+        self.body.borrow().is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.borrow().size_hint()
+        self.body.borrow().size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_client_takes_a_piece_before_it_counts_as_stalled() {
+        for (rate, stall_ms, expected) in [
+            (1024, 60_000, 16 * 1024),
+            (1024, 5_000, 2560),
+            (1024, 100, 1024),
+            (0, 5_000, 2560),
+            (u64::MAX, u64::MAX, 16 * 1024),
+        ] {
+            assert_eq!(piece_max(rate, Duration::from_millis(stall_ms)), expected, "{rate} {stall_ms}");
+        }
     }
 }

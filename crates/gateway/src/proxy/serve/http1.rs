@@ -10,7 +10,7 @@ use std::time::Duration;
 use evenkeel::LongRunning;
 use http::header::TE;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 
 use super::buffered_body::BufferedBody;
 use super::first_bytes::NEXT_REQUEST_MAX;
@@ -72,6 +72,8 @@ struct Upgrade {
     upstream: Box<Wire>,
     /// The request's place among the long-running ones.
     long_running: Option<LongRunning>,
+    /// How long either side may not read.
+    stall: Duration,
 }
 
 /// How a connection of HTTP/2 begins.
@@ -208,7 +210,7 @@ impl Serving {
             // The body may not have been read, or an upstream may still work on the request: the connection ends.
             Err(failure) => {
                 asked.is_kept_alive = false;
-                total.set(worker.config.timeouts.stall);
+                total.set(exchange.timeouts().stall);
                 exchange.note(|record| record.note_refused(failure));
                 failure.response_in(form).map(BufferedBody::own)
             }
@@ -234,6 +236,7 @@ impl Serving {
         let exchange = Rc::clone(&inbound.exchange);
         let subject = Subject { connection, exchange: &exchange, method: &method, target: &uri };
         subject.note_arrival(&arrival);
+        arrival.apply_timeouts(&mut inbound);
         total.set(arrival.total_after(connection));
         if inbound.body.is_to_come() {
             let reception = arrival.reception(&parts, connection);
@@ -304,8 +307,8 @@ impl Serving {
         match relay.run(&mut body, encoder).await {
             Err(_) => After::Closes,
             Ok(()) if parts.status == StatusCode::SWITCHING_PROTOCOLS => {
-                let long_running = body.take_long_running();
-                let upgraded = exchange.take_upgraded().map(|upstream| Upgrade { upstream, long_running });
+                let (long_running, stall) = (body.take_long_running(), exchange.timeouts().stall);
+                let upgraded = exchange.take_upgraded().map(|upstream| Upgrade { upstream, long_running, stall });
                 upgraded.map_or(After::Closes, |upgrade| After::Upgrades(Box::new(upgrade)))
             }
             Ok(()) if is_unread() => After::Lingers,
@@ -317,9 +320,9 @@ impl Serving {
     /// The request with this head.
     fn request(&mut self, head: RequestHead) -> (Parts, Inbound) {
         let worker = &self.connection.worker;
-        let id = worker.request_ids.assign(&head.headers);
+        let id = self.connection.request_id(&head.headers);
         let record = RequestRecord::begin(&self.connection, &head.method, &head.uri, head.version, &head.headers, &id);
-        let exchange = Exchange::new(id, record);
+        let exchange = Exchange::new(id, &worker.config.timeouts, record);
         {
             let mut client = self.client.borrow_mut();
             client.decoder = head.body;
@@ -338,7 +341,7 @@ impl Serving {
     /// Responds to a client that has not sent a whole head, or none that can be understood.
     async fn refuse(&mut self, response: Response<ResponseBody>) -> After {
         let worker = Rc::clone(&self.connection.worker);
-        let exchange = Exchange::new(worker.request_ids.assign(&HeaderMap::new()), None);
+        let exchange = Exchange::new(worker.request_ids.make(), &worker.config.timeouts, None);
         let mut asked = ResponseContext { method: Method::GET, version: http::Version::HTTP_11, is_kept_alive: false };
         let mut total = worker.timer.timeout(worker.config.timeouts.stall);
         self.send_response(response.map(BufferedBody::own), &exchange, &mut asked, &mut total, false).await
@@ -362,12 +365,12 @@ impl Serving {
 
     /// Lets client and upstream speak what they have agreed on. The request counts as long-running until they have ended.
     async fn upgrade(self, upgrade: Box<Upgrade>) {
-        let Upgrade { upstream, long_running } = *upgrade;
+        let Upgrade { upstream, long_running, stall } = *upgrade;
         // It stays a connection of its client.
         let connection = Rc::clone(&self.connection);
         if let Some(client) = self.into_wire() {
             let _running = connection.worker.requests.begin();
-            upgrade::run(client, *upstream, &connection.worker).await;
+            upgrade::run(client, *upstream, &connection.worker, stall).await;
         }
         drop(long_running);
     }

@@ -16,7 +16,6 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::buffered_body::{BodyOfStream, BufferedBody, SharedBody};
 use super::http2_head;
@@ -25,6 +24,7 @@ use super::rejection_log::Subject;
 use super::stream_executor::{StreamExecutor, StreamRequest};
 use super::websocket::WebSocket;
 use crate::http1::HeadFlags;
+use crate::net::{EagerWrites, Rewound};
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{Failure, Form};
@@ -76,7 +76,7 @@ const WINDOW_MAX: u32 = (1 << 31) - 1;
 const SEND_BUFFER: usize = 16 * 1024;
 
 /// Serves a connection to its end.
-pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+pub(crate) async fn serve(connection: Rc<Connection>, stream: Rewound) {
     let worker = Rc::clone(&connection.worker);
     let limits = &worker.config.limits;
     let (running, begun) = (Rc::default(), Rc::default());
@@ -91,7 +91,7 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
             .initial_connection_window_size(connection_window(limits.streams))
             .max_send_buf_size(SEND_BUFFER)
             .enable_connect_protocol()
-            .serve_connection(TokioIo::new(stream), handler)
+            .serve_connection(TokioIo::new(EagerWrites::new(stream, &worker.timer)), handler)
     );
     let mut timeout = worker.timer.timeout(worker.idle_after());
     let (mut is_closing, mut seen) = (false, 0);
@@ -157,14 +157,14 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
         let has_room = of_client.is_some();
         let running = Running::begin(&self.running, &worker, of_client);
         let (mut parts, body) = request.into_parts();
-        let id = worker.request_ids.assign(&parts.headers);
+        let id = connection.request_id(&parts.headers);
         let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
         let websocket = websocket.and_then(|websocket| {
             http2_head::normalize(&mut parts, worker.config.limits.headers)?;
             if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
         let record = RequestRecord::begin(&connection, &parts.method, &parts.uri, parts.version, &parts.headers, &id);
-        let exchange = Exchange::new(id, record);
+        let exchange = Exchange::new(id, &worker.config.timeouts, record);
         let form = Form::of(&parts.headers);
         let of_connection = Rc::clone(&self.running);
         Box::pin(async move {
@@ -206,14 +206,15 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             };
             let response = response.unwrap_or_else(|failure| {
                 // The time that the client has to take this response.
-                total.set(worker.config.timeouts.stall);
+                total.set(exchange.timeouts().stall);
                 exchange.note(|record| record.note_refused(failure));
                 failure.response_in(form).map(BufferedBody::own)
             });
             worker.metrics.request_ended(response.status());
             exchange.note(|record| record.note_response(response.status(), response.body().own_length()));
             let mut response = response.map(|body| {
-                let body = SharedBody::new(body, &body_of_stream);
+                let (limits, stall) = (&worker.config.limits, exchange.timeouts().stall);
+                let body = SharedBody::new(body, &body_of_stream, limits, stall);
                 TrackedBody::new(CountedBody { body, running }, progress)
             });
             response.headers_mut().insert(REQUEST_ID, exchange.id.clone());
@@ -238,6 +239,7 @@ async fn pass_on(
     let arrival = Arrival::new(&connection, &target, &parts);
     let subject = Subject { connection: &connection, exchange: &exchange, method: &method, target: &uri };
     subject.note_arrival(&arrival);
+    arrival.apply_timeouts(&mut inbound);
     total.set(arrival.total_after(&connection));
     if !inbound.is_upgrade && inbound.body.is_to_come() {
         let reception = arrival.reception(&parts, &connection);

@@ -50,7 +50,7 @@ impl Relay<'_> {
     /// Sends the body, or only what is on the wire already if there is none.
     pub(super) async fn run(&mut self, body: &mut BufferedBody, encoder: Option<Encoder>) -> Result<(), RelayError> {
         let worker = &self.connection.worker;
-        let mut stall = IdleTimeout::new(&worker.timer, self.exchange, worker.config.timeouts.stall);
+        let mut stall = IdleTimeout::new(&worker.timer, self.exchange, self.exchange.timeouts().stall);
         let result = self.send(body, encoder, &mut stall).await;
         if result == Err(RelayError::Time) {
             self.exchange.note(|record| record.note_cut_off(TIMEOUT));
@@ -149,6 +149,7 @@ impl Relay<'_> {
         stall: &mut IdleTimeout<Exchange>,
     ) -> Poll<Result<(), RelayError>> {
         let mut client = self.client.borrow_mut();
+        let unsent = client.wire.unsent();
         match client.wire.poll_flush(context) {
             Poll::Ready(result) => {
                 self.buffer = None;
@@ -158,6 +159,9 @@ impl Relay<'_> {
                 let connection = self.connection;
                 let new = || connection.worker.buffers.evictable(&connection.client);
                 let buffer = self.buffer.get_or_insert_with(new);
+                if client.wire.unsent() < unsent {
+                    stall.note_activity();
+                }
                 buffer.set(client.wire.unsent());
                 if buffer.poll_evicted(context).is_ready() {
                     connection.worker.metrics.client_too_slow();
@@ -166,7 +170,13 @@ impl Relay<'_> {
                 if self.total.poll(context).is_ready() {
                     return Poll::Ready(Err(RelayError::Time));
                 }
-                stall.poll(context).map(|()| Err(RelayError::Client))
+                ready!(stall.poll(context));
+                // A slow reader may have taken some of what the system has to send.
+                if client.wire.write_now() {
+                    stall.note_activity();
+                    return stall.poll(context).map(|()| Err(RelayError::Client));
+                }
+                Poll::Ready(Err(RelayError::Client))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `WebSocket`s in streams of HTTP/2 (RFC 8441), in front of upstreams that know them from HTTP/1.1 (RFC 6455).
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -76,7 +77,8 @@ impl WebSocket {
             response.headers_mut().remove(name);
         }
         let running = (running, response.body_mut().take_long_running());
-        tokio::task::spawn_local(run(self.stream, upstream, Rc::clone(worker), running));
+        let stall = exchange.timeouts().stall;
+        tokio::task::spawn_local(run(self.stream, upstream, Rc::clone(worker), stall, running));
         response.map(|_| BufferedBody::own(ResponseBody::default()))
     }
 
@@ -86,10 +88,10 @@ impl WebSocket {
     }
 }
 
-async fn run(stream: OnUpgrade, upstream: Box<Wire>, worker: Rc<Worker>, running: impl Sized) {
+async fn run(stream: OnUpgrade, upstream: Box<Wire>, worker: Rc<Worker>, stall: Duration, running: impl Sized) {
     // The client may have gone meanwhile.
     if let Ok(stream) = stream.await {
-        upgrade::between(Bytes::new(), TokioIo::new(stream), *upstream, &worker).await;
+        upgrade::between(Bytes::new(), TokioIo::new(stream), *upstream, &worker, stall).await;
     }
     drop(running);
 }

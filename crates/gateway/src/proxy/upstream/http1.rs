@@ -56,8 +56,8 @@ struct Sending {
     is_complete: bool,
     /// Whether the upstream is told that nothing more comes, and whether it has been.
     end: SendingEnd,
-    /// How many pieces of the body have been taken.
-    pieces: u64,
+    /// How many bytes the upstream has taken.
+    taken: u64,
 }
 
 /// How the sending half of a connection to an upstream ends.
@@ -91,7 +91,7 @@ impl Http1Call {
     /// A request whose head is on the wire already.
     pub(crate) fn new(wire: Box<Wire>, method: Method, body: RequestBody, encoder: Encoder) -> Self {
         let is_complete = body.is_none();
-        let sending = Sending { wire, body, encoder, is_complete, end: SendingEnd::Open, pieces: 0 };
+        let sending = Sending { wire, body, encoder, is_complete, end: SendingEnd::Open, taken: 0 };
         Self { sending, method, has_input: false }
     }
 
@@ -135,9 +135,14 @@ impl Http1Call {
         self.sending.body.is_none()
     }
 
-    /// How much of the request's body has been taken so far, to see whether it moves.
+    /// How much of the request has been taken so far, to see whether it moves.
     pub(crate) fn sent(&self) -> u64 {
-        self.sending.pieces
+        self.sending.taken
+    }
+
+    /// Sends what there is room for, although the system has not said that there is any. Tells whether anything has moved.
+    pub(crate) fn send_now(&mut self) -> bool {
+        self.sending.wire.write_now()
     }
 
     /// Takes the headers of the request, which have been sent.
@@ -285,23 +290,30 @@ impl Sending {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.is_complete {
             if self.wire.is_full() {
-                ready!(self.wire.poll_flush(context))?;
+                ready!(self.poll_flush(context))?;
             }
             let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
-                ready!(self.wire.poll_flush(context))?;
+                ready!(self.poll_flush(context))?;
                 return Poll::Pending;
             };
-            self.pieces += 1;
             if self.encode(frame).is_err() {
                 self.half_close();
             }
         }
-        ready!(self.wire.poll_flush(context))?;
+        ready!(self.poll_flush(context))?;
         if self.end == SendingEnd::Closing {
             ready!(Pin::new(&mut self.wire.stream).poll_shutdown(context))?;
             self.end = SendingEnd::Closed;
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Sends what is on the wire, and counts what the upstream takes of it.
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let unsent = self.wire.unsent();
+        let flushed = self.wire.poll_flush(context);
+        self.taken += (unsent - self.wire.unsent()) as u64;
+        flushed
     }
 
     /// Sends what is there, and nothing more of the body; then closes the sending half.

@@ -107,7 +107,7 @@ impl Worker {
         let (timer, service_times) = (CoarseTimer::new(), Rc::<ServiceTimes>::default());
         let (config, metrics) = (&live.config, shared.metrics.worker(index));
         let (abandoned, abandoned_work) =
-            Abandoned::new(abandoned_max(config), &service_times, &timer, config.timeouts.response, metrics.clone());
+            Abandoned::new(abandoned_max(config), &service_times, &timer, metrics.clone());
         let (limits, buffer_pool) = (&config.limits, BufferPool::new());
         let worker = Rc::new(Self {
             config: Arc::clone(config),
@@ -148,7 +148,7 @@ impl Worker {
     /// caller keeps it.
     fn hand_over(&self, live: &Live) -> Rc<Self> {
         let config = &live.config;
-        self.abandoned.set_limits(abandoned_max(config), config.timeouts.response);
+        self.abandoned.set_limit(abandoned_max(config));
         self.buffers.set_limits(config.limits.buffer_bytes, config.limits.buffer_bytes_per_client());
         let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.timer, &self.buffer_pool);
         self.upstreams.retire(&upstreams);
