@@ -82,7 +82,7 @@ fn config(scenario: &Scenario, upstream: SocketAddr) -> Result<Config> {
         upstreams: vec![UpstreamConfig::new(&format!("http://{upstream}")).map_err(anyhow::Error::msg)?],
         concurrency: SEATS,
         identity: IdentityConfig { sources: vec![IdentitySource::TrustedHeaders(header)], ..IdentityConfig::default() },
-        flow_control: FlowControlConfig { borrowing: Some(borrowing) },
+        flow_control: FlowControlConfig { borrowing: Some(borrowing), ..FlowControlConfig::default() },
         log: LogConfig { filter: "warn".to_owned(), ..LogConfig::default() },
         ..Config::default()
     })

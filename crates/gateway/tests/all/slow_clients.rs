@@ -216,7 +216,7 @@ async fn endless() -> Upstream {
     Upstream::new(|mut client, _| async move {
         client.head().await;
         client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
-        while client.stream.write_all(&[b'x'; 65536]).await.is_ok() {}
+        while client.stream.write_all(&[b'x'; 8192]).await.is_ok() {}
     })
     .await
 }

@@ -48,7 +48,7 @@ async fn changes_that_cause_it_are_refused() {
     send.send(levels(&["a"])).unwrap();
     let mut gateway = Gateway::start(settings(2), Box::new(Sent(receive))).await.unwrap();
     let flow = gateway.flow().clone();
-    let names = || flow.status().iter().map(|level| level.name.to_string()).collect::<Vec<_>>();
+    let names = || flow.status().iter().map(|level| level.name.clone()).collect::<Vec<_>>();
 
     // Objects: those before stay, and later ones that fit are followed.
     send.send(levels(&["a", "b"])).unwrap();
