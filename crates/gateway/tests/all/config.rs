@@ -5,8 +5,8 @@ use std::time::Duration;
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
     ApiKeyIdentity, CertificateIdentity, HeaderIdentity, HealthCheckConfig, IdentitySource, JwtIdentity, LogFormat,
-    PathParametersConfig, Paths, Problem, Protocol, RequestIdFrom, RouteConfig, RouteTimeouts, ServerTls, TokenIdentity,
-    UpstreamConfig, UpstreamTls, WhenClientLeaves,
+    PathParametersConfig, Paths, Problem, Protocol, RequestIdFrom, RouteConfig, RouteTimeouts, ServerTls,
+    TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
 };
 
 const EXAMPLE: &str = include_str!("../../../../deploy/evenkeel.yaml");
