@@ -28,7 +28,7 @@ pub(crate) struct Upstream {
 }
 
 /// How long a good one takes.
-const LATENCY: Duration = Duration::from_millis(10);
+const LATENCY: Duration = Duration::from_millis(50);
 const SLOWER: u32 = 10;
 const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const FAILED: &[u8] = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n";

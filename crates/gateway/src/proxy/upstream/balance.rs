@@ -249,7 +249,9 @@ impl Picked {
 
     /// How long a request may wait before that is suspicious, if there are others to compare the upstream with.
     pub(crate) fn patience(&self) -> Option<Duration> {
-        if self.is_one_of_many { self.upstream.known.health.patience() } else { None }
+        let patience = if self.is_one_of_many { self.upstream.known.health.patience()? } else { return None };
+        // A probe costs its client that time, and only has to show that something comes back.
+        Some(if self.purpose.get() == Purpose::Trial { patience / 2 } else { patience })
     }
 
     /// Whether nothing comes back from it while others respond.
