@@ -156,23 +156,32 @@ impl Buffers {
     }
 
     /// Makes a client that has so many bytes keep to its share: its largest upload goes on without a buffer, or the message
-    /// with this key gives its own back. Uploads that wait for their seats keep what they have, which may be as much again.
+    /// with this key gives its own back. Uploads that wait for their seats keep what they have, and are not in the way of
+    /// small ones that arrive. A share is left for others.
     fn evict_of(&self, client: &Client, bytes: usize, key: usize) {
         let share = self.client_bytes_max.get();
-        if self.is_full() || bytes > 2 * share {
+        if self.is_full() || bytes > self.bytes_max.get().saturating_sub(share) {
             return self.evict(key, Eviction::NoRoom);
         }
         let all = self.evictable.borrow();
-        let uploads = || all.iter().filter(|(_, buffer)| buffer.is_upload_of(client));
-        let is_going = |upload: &Evictable| upload.eviction == Some(Eviction::OverShare);
-        let going: usize = uploads().filter(|(_, upload)| is_going(upload)).map(|(_, upload)| upload.bytes).sum();
-        let large = uploads().filter(|(_, upload)| upload.eviction.is_none() && upload.bytes >= UNBUFFERED_MIN);
-        let largest = large.max_by_key(|(_, upload)| upload.bytes).map(|(key, _)| key);
+        let (mut arriving, mut going, mut largest) = (0, 0, None);
+        for (key, upload) in all.iter().filter(|(_, buffer)| buffer.is_upload_of(client)) {
+            match upload.eviction {
+                Some(Eviction::OverShare) => going += upload.bytes,
+                Some(Eviction::NoRoom) => {}
+                None => {
+                    arriving += upload.bytes;
+                    largest = largest.max(Some((upload.bytes, key)));
+                }
+            }
+        }
+        let is_upload = all.get(key).is_some_and(|buffer| buffer.uploader.is_some());
         drop(all);
         match largest {
             _ if bytes.saturating_sub(going) <= share => {}
-            Some(largest) => self.evict(largest, Eviction::OverShare),
-            None => self.evict(key, Eviction::NoRoom),
+            Some((bytes, largest)) if bytes >= UNBUFFERED_MIN => self.evict(largest, Eviction::OverShare),
+            _ if is_upload && arriving <= share => {}
+            _ => self.evict(key, Eviction::NoRoom),
         }
     }
 
@@ -353,14 +362,21 @@ mod tests {
         small.set(32 * KIB);
         assert_eq!(eviction(&small), Some(Eviction::OverShare));
         let more = small.arrived();
-        // What nobody could gain from is not given a seat.
-        let mut tiny = buffers.upload(&greedy);
-        tiny.set(UNBUFFERED_MIN - 1);
-        assert_eq!([&tiny, &head].map(eviction), [Some(Eviction::NoRoom), None]);
+        // Small ones are not given a seat, and have a share of their own while others wait for theirs.
+        let mut tiny: Vec<_> = (0..7).map(|_| buffers.upload(&greedy)).collect();
+        for tiny in &mut tiny {
+            tiny.set(15 * KIB);
+        }
+        assert_eq!(
+            tiny.iter().map(eviction).collect::<Vec<_>>(),
+            [None, None, None, None, None, None, Some(Eviction::NoRoom)]
+        );
         drop(tiny);
-        // Nor is there a seat for the memory of many that wait for theirs.
+        head.set(21 * KIB);
+        assert_eq!(eviction(&head), Some(Eviction::NoRoom));
+        // A share is left for others.
         let mut last = buffers.upload(&greedy);
-        last.set(89 * KIB);
+        last.set(189 * KIB);
         assert_eq!(eviction(&last), Some(Eviction::NoRoom));
         drop((waiting, more, last, head, others));
         assert_eq!((buffers.bytes.get(), greedy.buffered(), polite.buffered()), (0, 0, 0));
