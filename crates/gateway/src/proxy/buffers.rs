@@ -364,7 +364,9 @@ mod tests {
         let more = small.arrived();
         // Small ones are not given a seat, and have a share of their own while others wait for theirs.
         let mut tiny: Vec<_> = (0..7).map(|_| buffers.upload(&greedy)).collect();
-        tiny.iter_mut().for_each(|tiny| tiny.set(15 * KIB));
+        for tiny in &mut tiny {
+            tiny.set(15 * KIB);
+        }
         assert_eq!(
             tiny.iter().map(eviction).collect::<Vec<_>>(),
             [None, None, None, None, None, None, Some(Eviction::NoRoom)]
