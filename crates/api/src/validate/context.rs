@@ -32,6 +32,7 @@ pub struct Context {
 
 /// How rules were written that are empty. The two mean the same; a message shows them as they were (API-52).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum EmptyRules {
     /// Not at all.
     #[default]
