@@ -36,6 +36,7 @@ pub(super) struct Attempts {
     /// What sorts of fields are in the head.
     pub(super) flags: HeadFlags,
     pub(super) is_upgrade: bool,
+    pub(super) takes_seat: bool,
     pub(super) body: RequestBody,
 }
 
@@ -334,7 +335,8 @@ impl Attempts {
 
     /// What watches whether the request waits in vain. Only for a request that may be sent twice, and is then sent elsewhere.
     fn vigil<'a>(&self, picked: &'a Picked, has_no_body: bool) -> Option<Vigil<'a>> {
-        let may_be_sent_twice = has_no_body && !self.is_upgrade && is_idempotent(&self.parts.method);
+        // One without a seat is there to wait, and says nothing about the upstream.
+        let may_be_sent_twice = has_no_body && self.takes_seat && !self.is_upgrade && is_idempotent(&self.parts.method);
         let patience = may_be_sent_twice.then(|| picked.patience()).flatten()?;
         Some(Vigil { picked, timeout: self.connection.worker.timer.timeout(patience) })
     }

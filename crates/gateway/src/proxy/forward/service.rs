@@ -84,7 +84,7 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
     let AdmittedRequest { request, admitted } = admitted;
     let (mut parts, Inbound { connection, mut body, exchange, is_upgrade, flags }) = request.into_parts();
     exchange.note(|record| record.note_admitted(&admitted));
-    let user = admitted.user;
+    let (user, takes_seat) = (admitted.user, admitted.seats > 0);
     if !connection.client.identify(&user) {
         connection.worker.metrics.client_refused();
         let failure = Failure::TooManyConnections;
@@ -113,5 +113,5 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
     });
     // The request may have waited for long, and upstreams may be gone since.
     let worker = connection.worker.latest();
-    Ok(Attempts { connection, worker, exchange, parts, flags, is_upgrade, body })
+    Ok(Attempts { connection, worker, exchange, parts, flags, is_upgrade, takes_seat, body })
 }
