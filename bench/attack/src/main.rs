@@ -7,10 +7,13 @@
 
 mod api;
 mod drains;
+mod files;
 mod http1;
 mod http2;
 mod in_flight;
+mod levels;
 mod memory;
+mod paths;
 mod server;
 mod slow_clients;
 mod upstream;
@@ -35,7 +38,7 @@ struct Stage {
 /// Its name, and what it does.
 type Attack = (&'static str, fn(&mut Stage, &str) -> Result<()>);
 
-const ATTACKS: [Attack; 17] = [
+const ATTACKS: [Attack; 20] = [
     ("in flight, resets", in_flight::resets),
     ("in flight, closes", in_flight::closes),
     ("in flight, reset streams", in_flight::reset_streams),
@@ -52,6 +55,9 @@ const ATTACKS: [Attack; 17] = [
     ("api lists", api::lists),
     ("api patches", api::patches),
     ("api silence", api::silence),
+    ("paths in disguise", paths::disguises),
+    ("ten million queues", levels::queues),
+    ("fifos", files::fifos),
     ("drains", drains::drains),
 ];
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ pub(crate) const EVERYBODY: &str = include_str!("everybody.yaml");
 
 /// The files of a gateway, in its folder.
 pub(crate) const OBJECTS: &str = "objects.yaml";
-const SETTINGS: &str = "evenkeel.yaml";
+pub(crate) const SETTINGS: &str = "evenkeel.yaml";
 
 /// Longer than `timeouts.drain`, after which it ends by itself.
 const ENDING_MAX: Duration = Duration::from_secs(40);
@@ -45,6 +46,11 @@ pub(crate) struct Endings {
     pub(crate) panics: usize,
     /// Servers that did not stop with exit code 0.
     pub(crate) unclean: usize,
+}
+
+/// The program under attack, which is built with this one.
+pub(crate) fn program() -> Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name("evenkeel"))
 }
 
 // === impl Setup ===
@@ -93,8 +99,7 @@ impl Server {
     fn start(listen: &str, configure: impl FnOnce(&mut Command, &TempDir) -> Result<()>) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("evenkeel-attack-").tempdir()?;
         let address = free_address()?;
-        let program = std::env::current_exe()?.with_file_name("evenkeel");
-        let mut command = Command::new(program);
+        let mut command = Command::new(program()?);
         command.args(["serve", "--log-filter", "warn", listen, &address.to_string()]);
         configure(&mut command, &folder)?;
         let process = Process::start(&mut command, address, folder.path())
