@@ -369,9 +369,9 @@ mod tests {
     fn connections_to_a_hosted_service_are_counted_alike() {
         let clients = Clients::new(2, 2);
         let open = |address: &str| clients.open_hosted(address.parse().unwrap(), false);
-        let (first, _second) = (open("10.0.0.1").unwrap(), open("10.0.0.1").unwrap());
+        let (first, second) = (open("10.0.0.1").unwrap(), open("10.0.0.1").unwrap());
         assert!(open("10.0.0.1").is_none());
-        let _other = open("10.0.0.2").unwrap();
+        let other = open("10.0.0.2").unwrap();
         assert!(clients.open_hosted("10.0.0.1".parse().unwrap(), true).is_some(), "a trusted proxy");
         // Nobody has proved anything.
         assert!(first.identify(&User::new("system:anonymous", [UNAUTHENTICATED])) && open("10.0.0.1").is_none());
@@ -380,7 +380,7 @@ mod tests {
         let (third, fourth) = (open("10.0.0.1").unwrap(), open("10.0.0.3").unwrap());
         assert!(third.identify(&ann));
         assert!(!fourth.identify(&ann), "ann has two");
-        drop((first, _second, _other, third, fourth));
+        drop((first, second, other, third, fourth));
         assert!(clients.counts().is_empty());
     }
 
