@@ -25,8 +25,10 @@ pub(super) struct PaceSeen {
 
 /// What a new latency weighs.
 const WEIGHT: f64 = 1.0 / 32.0;
-/// A failure counts as a response after this time.
+/// A failure counts as a response after this time. It weighs so little that the errors in a row for which an upstream is ejected
+/// still find their way to it.
 const FAILURE: Duration = Duration::from_secs(10);
+const FAILURE_WEIGHT: f64 = 1.0 / 64.0;
 /// Up to so many times the fastest is as good.
 const AS_GOOD: f64 = 2.0;
 const HANDICAP_MAX: f64 = 10_000.0;
@@ -39,14 +41,20 @@ impl Pace {
     /// A response has begun after this time.
     pub(crate) fn note(&self, latency: Duration) {
         let ln = (latency.as_secs_f64() * 1e9).max(1.0).ln();
-        let mean = self.mean().map_or(ln, |mean| mean + (ln - mean) * WEIGHT);
-        self.set_mean(mean);
+        self.add(ln, self.mean().unwrap_or(ln), WEIGHT);
+    }
+
+    fn add(&self, ln: f64, mean: f64, weight: f64) {
+        self.set_mean(mean + (ln - mean) * weight);
         self.samples.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A request has failed, or its response says so.
     pub(crate) fn note_failure(&self) {
-        self.note(FAILURE);
+        // One that has done nothing but fail is left to the judge, who needs to see some more of it.
+        if let Some(mean) = self.mean() {
+            self.add((FAILURE.as_secs_f64() * 1e9).ln(), mean, FAILURE_WEIGHT);
+        }
     }
 
     /// Forgets everything: it comes back after it was out.
@@ -127,7 +135,10 @@ mod tests {
             (0..count).for_each(|_| pace.note_failure());
             pace
         };
-        assert_eq!(handicaps(&[failing(0), failing(1)]), [0, 0]);
+        assert_eq!(handicaps(&[failing(0), failing(5)]), [0, 0]);
+        let only_failing = Pace::default();
+        (0..30).for_each(|_| only_failing.note_failure());
+        assert_eq!(handicaps(&[failing(0), only_failing]), [0, 0]);
         let half = handicaps(&[failing(0), failing(30)])[1];
         assert!(half > 1000, "{half}");
         assert_eq!(handicaps(&[failing(30), failing(30)]), [0, 0]);
