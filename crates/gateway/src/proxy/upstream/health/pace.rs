@@ -25,6 +25,10 @@ pub(super) struct PaceSeen {
 
 /// What a new latency weighs.
 const WEIGHT: f64 = 1.0 / 32.0;
+/// Of fewer latencies, nothing follows.
+const SAMPLES_MIN: u64 = 8;
+/// Shorter latencies count as this: such differences are nobody's concern.
+const LEAST: Duration = Duration::from_millis(2);
 /// A failure counts as a response after this time. It weighs so little that the errors in a row for which an upstream is ejected
 /// still find their way to it.
 const FAILURE: Duration = Duration::from_secs(10);
@@ -39,9 +43,12 @@ const FORGOTTEN: f64 = 1.0 / 300.0;
 
 impl Pace {
     /// A response has begun after this time.
+    #[expect(clippy::cast_precision_loss, reason = "a rough weight")]
     pub(crate) fn note(&self, latency: Duration) {
-        let ln = (latency.as_secs_f64() * 1e9).max(1.0).ln();
-        self.add(ln, self.mean().unwrap_or(ln), WEIGHT);
+        let ln = (latency.max(LEAST).as_secs_f64() * 1e9).ln();
+        // The first ones count alike: one of them alone is an accident.
+        let weight = WEIGHT.max(1.0 / (self.samples() as f64 + 1.0));
+        self.add(ln, self.mean().unwrap_or(ln), weight);
     }
 
     fn add(&self, ln: f64, mean: f64, weight: f64) {
@@ -60,12 +67,17 @@ impl Pace {
     /// Forgets everything: it comes back after it was out.
     pub(super) fn reset(&self) {
         self.mean_ln.store(0, Ordering::Relaxed);
+        self.samples.store(0, Ordering::Relaxed);
         self.handicap.store(0, Ordering::Relaxed);
     }
 
     /// As if it had so many requests more.
     pub(crate) fn handicap(&self) -> u64 {
         u64::from(self.handicap.load(Ordering::Relaxed))
+    }
+
+    fn samples(&self) -> u64 {
+        self.samples.load(Ordering::Relaxed)
     }
 
     fn mean(&self) -> Option<f64> {
@@ -84,13 +96,14 @@ pub(super) fn compare(paces: &mut [(&Pace, &mut PaceSeen)]) -> Option<Duration> 
     let best = paces.iter().filter_map(|(pace, _)| pace.mean()).min_by(f64::total_cmp)?;
     for (pace, seen) in paces {
         let Some(mut mean) = pace.mean() else { continue };
-        let samples = pace.samples.load(Ordering::Relaxed);
+        let samples = pace.samples();
         if std::mem::replace(&mut seen.samples, samples) == samples {
             // It may have become faster. Nobody knows while it gets no requests.
             mean += (best - mean) * FORGOTTEN;
             pace.set_mean(mean);
         }
-        pace.handicap.store(handicap(mean - best), Ordering::Relaxed);
+        let handicap = if samples < SAMPLES_MIN { 0 } else { handicap(mean - best) };
+        pace.handicap.store(handicap, Ordering::Relaxed);
     }
     Some(Duration::from_secs_f64((best.exp() * 1e-9).min(FAILURE.as_secs_f64())))
 }
@@ -121,17 +134,18 @@ mod tests {
 
     #[test]
     fn one_that_is_much_slower_has_a_handicap_and_small_differences_have_none() {
-        let paces = [pace([5 * MS]), pace([8 * MS]), pace([50 * MS]), Pace::default()];
-        assert_eq!(handicaps(&paces), [0, 0, 124, 0]);
+        let paces = [pace([5 * MS; 8]), pace([8 * MS; 8]), pace([50 * MS; 8]), pace([50 * MS; 7]), Pace::default()];
+        assert_eq!(handicaps(&paces), [0, 0, 124, 0, 0]);
+        assert_eq!(handicaps(&[pace([MS / 100; 8]), pace([2 * MS; 8])]), [0, 0]);
         assert_eq!(handicaps(&[Pace::default(), Pace::default()]), [0, 0]);
         let one_slow_of_many = pace(std::iter::repeat_n(MS, 50).chain([1000 * MS]));
-        assert_eq!(handicaps(&[pace([MS]), one_slow_of_many]), [0, 0]);
+        assert_eq!(handicaps(&[pace([MS; 8]), one_slow_of_many]), [0, 0]);
     }
 
     #[test]
     fn failures_are_slow_and_do_not_matter_if_all_fail() {
         let failing = |count| {
-            let pace = pace([MS; 3]);
+            let pace = pace([MS; 8]);
             (0..count).for_each(|_| pace.note_failure());
             pace
         };
@@ -150,7 +164,7 @@ mod tests {
 
     #[test]
     fn one_that_gets_no_requests_is_tried_again_after_a_while() {
-        let (fast, slow) = (pace([5 * MS]), pace([50 * MS]));
+        let (fast, slow) = (pace([5 * MS; 8]), pace([50 * MS; 8]));
         let mut seen = [PaceSeen::default(); 2];
         let mut looks = 0;
         while looks == 0 || slow.handicap() > 0 {
