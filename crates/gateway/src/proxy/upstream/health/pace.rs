@@ -25,8 +25,14 @@ pub(super) struct PaceSeen {
 
 /// What a new latency weighs.
 const WEIGHT: f64 = 1.0 / 32.0;
-/// A failure counts as a response after this time.
+/// Of fewer latencies, nothing follows.
+const SAMPLES_MIN: u64 = 8;
+/// Shorter latencies count as this: such differences are nobody's concern.
+const LEAST: Duration = Duration::from_millis(2);
+/// A failure counts as a response after this time. It weighs so little that the errors in a row for which an upstream is ejected
+/// still find their way to it.
 const FAILURE: Duration = Duration::from_secs(10);
+const FAILURE_WEIGHT: f64 = 1.0 / 64.0;
 /// Up to so many times the fastest is as good.
 const AS_GOOD: f64 = 2.0;
 const HANDICAP_MAX: f64 = 10_000.0;
@@ -37,27 +43,41 @@ const FORGOTTEN: f64 = 1.0 / 300.0;
 
 impl Pace {
     /// A response has begun after this time.
+    #[expect(clippy::cast_precision_loss, reason = "a rough weight")]
     pub(crate) fn note(&self, latency: Duration) {
-        let ln = (latency.as_secs_f64() * 1e9).max(1.0).ln();
-        let mean = self.mean().map_or(ln, |mean| mean + (ln - mean) * WEIGHT);
-        self.set_mean(mean);
+        let ln = (latency.max(LEAST).as_secs_f64() * 1e9).ln();
+        // The first ones count alike: one of them alone is an accident.
+        let weight = WEIGHT.max(1.0 / (self.samples() as f64 + 1.0));
+        self.add(ln, self.mean().unwrap_or(ln), weight);
+    }
+
+    fn add(&self, ln: f64, mean: f64, weight: f64) {
+        self.set_mean(mean + (ln - mean) * weight);
         self.samples.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A request has failed, or its response says so.
     pub(crate) fn note_failure(&self) {
-        self.note(FAILURE);
+        // One that has done nothing but fail is left to the judge, who needs to see some more of it.
+        if let Some(mean) = self.mean() {
+            self.add((FAILURE.as_secs_f64() * 1e9).ln(), mean, FAILURE_WEIGHT);
+        }
     }
 
     /// Forgets everything: it comes back after it was out.
     pub(super) fn reset(&self) {
         self.mean_ln.store(0, Ordering::Relaxed);
+        self.samples.store(0, Ordering::Relaxed);
         self.handicap.store(0, Ordering::Relaxed);
     }
 
     /// As if it had so many requests more.
     pub(crate) fn handicap(&self) -> u64 {
         u64::from(self.handicap.load(Ordering::Relaxed))
+    }
+
+    fn samples(&self) -> u64 {
+        self.samples.load(Ordering::Relaxed)
     }
 
     fn mean(&self) -> Option<f64> {
@@ -76,13 +96,14 @@ pub(super) fn compare(paces: &mut [(&Pace, &mut PaceSeen)]) -> Option<Duration> 
     let best = paces.iter().filter_map(|(pace, _)| pace.mean()).min_by(f64::total_cmp)?;
     for (pace, seen) in paces {
         let Some(mut mean) = pace.mean() else { continue };
-        let samples = pace.samples.load(Ordering::Relaxed);
+        let samples = pace.samples();
         if std::mem::replace(&mut seen.samples, samples) == samples {
             // It may have become faster. Nobody knows while it gets no requests.
             mean += (best - mean) * FORGOTTEN;
             pace.set_mean(mean);
         }
-        pace.handicap.store(handicap(mean - best), Ordering::Relaxed);
+        let handicap = if samples < SAMPLES_MIN { 0 } else { handicap(mean - best) };
+        pace.handicap.store(handicap, Ordering::Relaxed);
     }
     Some(Duration::from_secs_f64((best.exp() * 1e-9).min(FAILURE.as_secs_f64())))
 }
@@ -113,21 +134,25 @@ mod tests {
 
     #[test]
     fn one_that_is_much_slower_has_a_handicap_and_small_differences_have_none() {
-        let paces = [pace([5 * MS]), pace([8 * MS]), pace([50 * MS]), Pace::default()];
-        assert_eq!(handicaps(&paces), [0, 0, 124, 0]);
+        let paces = [pace([5 * MS; 8]), pace([8 * MS; 8]), pace([50 * MS; 8]), pace([50 * MS; 7]), Pace::default()];
+        assert_eq!(handicaps(&paces), [0, 0, 124, 0, 0]);
+        assert_eq!(handicaps(&[pace([MS / 100; 8]), pace([2 * MS; 8])]), [0, 0]);
         assert_eq!(handicaps(&[Pace::default(), Pace::default()]), [0, 0]);
         let one_slow_of_many = pace(std::iter::repeat_n(MS, 50).chain([1000 * MS]));
-        assert_eq!(handicaps(&[pace([MS]), one_slow_of_many]), [0, 0]);
+        assert_eq!(handicaps(&[pace([MS; 8]), one_slow_of_many]), [0, 0]);
     }
 
     #[test]
     fn failures_are_slow_and_do_not_matter_if_all_fail() {
         let failing = |count| {
-            let pace = pace([MS; 3]);
+            let pace = pace([MS; 8]);
             (0..count).for_each(|_| pace.note_failure());
             pace
         };
-        assert_eq!(handicaps(&[failing(0), failing(1)]), [0, 0]);
+        assert_eq!(handicaps(&[failing(0), failing(5)]), [0, 0]);
+        let only_failing = Pace::default();
+        (0..30).for_each(|_| only_failing.note_failure());
+        assert_eq!(handicaps(&[failing(0), only_failing]), [0, 0]);
         let half = handicaps(&[failing(0), failing(30)])[1];
         assert!(half > 1000, "{half}");
         assert_eq!(handicaps(&[failing(30), failing(30)]), [0, 0]);
@@ -139,7 +164,7 @@ mod tests {
 
     #[test]
     fn one_that_gets_no_requests_is_tried_again_after_a_while() {
-        let (fast, slow) = (pace([5 * MS]), pace([50 * MS]));
+        let (fast, slow) = (pace([5 * MS; 8]), pace([50 * MS; 8]));
         let mut seen = [PaceSeen::default(); 2];
         let mut looks = 0;
         while looks == 0 || slow.handicap() > 0 {
