@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use evenkeel_check::{Finding, Place, Report, Severity};
 
 use super::input::Input;
-use crate::terminal::{ColorChoice, Paint, Shade, printable, same_width, width};
+use crate::terminal::{ColorChoice, Paint, Shade, printable, width};
 
 /// Writes findings.
 pub(super) struct Text<'a> {
@@ -90,7 +90,7 @@ impl<'a> Text<'a> {
         let at = place.at?;
         let number = usize::try_from(at.line).ok()?;
         let line = self.lines.get(place.file.as_str())?.get(number.checked_sub(1)?)?;
-        let line = same_width(&line.replace('\t', " ")).into_owned();
+        let line = printable(&line.replace('\t', " ")).into_owned();
         let column = usize::try_from(at.column).ok()?.checked_sub(1)?;
         let start = line.char_indices().nth(column).map_or(line.len(), |(byte, _)| byte);
         let end = start + word_length(line.get(start..).unwrap_or_default());

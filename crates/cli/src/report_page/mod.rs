@@ -4,10 +4,10 @@ mod level_charts;
 
 use std::path::Path;
 
+use evenkeel_gateway::observe::visible::visible;
 use evenkeel_svg::escape;
 
 use crate::exit::WrongUsage;
-use crate::terminal::printable;
 pub(crate) use level_charts::Levels;
 
 const STYLE: &str = include_str!("report.css");
@@ -21,7 +21,7 @@ pub(crate) fn page(title: &str, heading: &str, body: &str) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <h1>{heading}</h1>\n{body}</body>\n</html>\n"
     );
-    page.split_inclusive('\n').flat_map(|line| [printable(line.trim_end_matches('\n')), "\n".into()]).collect()
+    page.split_inclusive('\n').flat_map(|line| [visible(line.trim_end_matches('\n')), "\n".into()]).collect()
 }
 
 /// Writes a page to the file of `--report`.

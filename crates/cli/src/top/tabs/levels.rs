@@ -28,7 +28,7 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         Column::left("lately", 7, TREND_WIDTH),
     ];
     let mut grid = Grid::new(&columns, "There are no levels.");
-    for level in frame.levels_in_order() {
+    for level in &frame.levels {
         let seats = |number: i64| if level.is_exempt() { "-".to_owned() } else { number.to_string() };
         let wait = |which: fn(&Level) -> Option<f64>| which(level).map_or_else(|| "-".to_owned(), milliseconds);
         let used = level.utilisation;

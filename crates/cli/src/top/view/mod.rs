@@ -12,7 +12,7 @@ use super::grid::Tone;
 use super::palette::Palette;
 use super::state::{Connection, Mode, Top};
 use super::tabs::{Scope, Subject, Tab};
-use crate::terminal::{printable, same_width};
+use crate::terminal::printable;
 
 pub(super) use head::{diagnosis_tone, summary};
 
@@ -113,7 +113,7 @@ fn foot(top: &Top, palette: Palette, area: Rect, buffer: &mut Buffer) {
 fn scrub(area: Rect, buffer: &mut Buffer) {
     for position in area.positions() {
         if let Some(cell) = buffer.cell_mut(position) {
-            let clean = same_width(cell.symbol());
+            let clean = printable(cell.symbol());
             if clean != cell.symbol() {
                 let clean = clean.into_owned();
                 cell.set_symbol(&clean);

@@ -205,16 +205,6 @@ impl Level {
         self.queuing == Some(Queuing::Exempt)
     }
 
-    /// Whether every server has the level.
-    pub fn is_built_in(&self) -> bool {
-        matches!(self.name.as_str(), "catch-all" | "exempt")
-    }
-
-    /// Whether nothing happened in it.
-    pub fn is_idle(&self) -> bool {
-        self.in_use == 0 && self.waiting == 0 && self.dispatched <= 0.0 && self.rejected.is_empty()
-    }
-
     /// Requests rejected per second, for whatever reason.
     pub fn rejected_total(&self) -> f64 {
         self.rejected.values().sum()

@@ -179,13 +179,6 @@ impl Frame {
         }
     }
 
-    /// The levels as people read them: by name, and those last that every server has and nobody uses.
-    pub fn levels_in_order(&self) -> impl Iterator<Item = &Level> {
-        let (last, first): (Vec<_>, Vec<_>) =
-            self.levels.iter().partition(|level| level.is_built_in() && level.is_idle());
-        first.into_iter().chain(last)
-    }
-
     /// The level of this name.
     pub fn level(&self, name: &str) -> Option<&Level> {
         self.levels.iter().find(|level| level.name == name)
@@ -195,17 +188,6 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn idle_levels_that_every_server_has_come_last() {
-        let level = |name: &str, in_use| Level { name: name.to_owned(), in_use, ..Level::default() };
-        let mut frame = Frame::new(0, 1000);
-        frame.levels = vec![level("batch", 0), level("catch-all", 0), level("exempt", 0), level("web", 3)];
-        let names = |frame: &Frame| frame.levels_in_order().map(|level| level.name.clone()).collect::<Vec<_>>();
-        assert_eq!(names(&frame), ["batch", "web", "catch-all", "exempt"]);
-        frame.levels[1].waiting = 1;
-        assert_eq!(names(&frame), ["batch", "catch-all", "web", "exempt"]);
-    }
 
     #[test]
     fn a_frame_survives_json_and_leaves_out_what_is_nothing() {

@@ -328,7 +328,7 @@ function drawDelays(levels) {
     const cells = shown.map((by) => {
       const share = total > 0 ? ofColumn(delays, by) / total : 0;
       const data = el("td", { title: `${title}: ${percent(share)} behind ${name(by)}` }, share >= 0.005 ? percent(share) : "·");
-      data.style.backgroundColor = share > 0 ? `color-mix(in srgb, var(--heat) ${Math.round(8 + 62 * share)}%, transparent)` : "";
+      data.style.backgroundColor = share > 0 ? `color-mix(in srgb, var(--heat) ${Math.round(6 + 26 * share)}%, transparent)` : "";
       return data;
     });
     return el("tr", {}, el("th", { scope: "row", title }, title), ...cells, el("td", { class: "all" }, percent(total / all)));
