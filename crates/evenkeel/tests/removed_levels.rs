@@ -10,9 +10,10 @@ use observed::{Observed, queuing_level, schema, started};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const QUEUES: i32 = 100_000;
+/// The most queues of which each takes memory, used or not.
+const QUEUES: i32 = 4096;
 /// Fewer than any queue takes.
-const BYTES_PER_QUEUE: i64 = 16;
+const BYTES_PER_QUEUE: i64 = 64;
 
 fn objects() -> Vec<evenkeel_api::AnyObject> {
     vec![queuing_level("wide", 5, QUEUES, 1, 2), schema("fs", "wide")]

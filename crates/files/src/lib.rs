@@ -66,7 +66,7 @@ fn read_all(file: File) -> io::Result<Vec<u8>> {
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
 }
 
 #[cfg(test)]

@@ -19,11 +19,10 @@ pub fn read_once(path: &Path) -> io::Result<Vec<u8>> {
         return read(path);
     }
     let pipe = open_at_once(OpenOptions::new().read(true), path)?;
-    let bytes = read_pipe(&pipe, Instant::now() + PATIENCE)?;
-    if bytes.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is a pipe that no process writes to"));
-    }
-    Ok(bytes)
+    let until = Instant::now() + PATIENCE;
+    // Before its writer has opened it, a pipe looks as if it had ended.
+    wait(&pipe, until, "it is a pipe that no process writes to")?;
+    read_pipe(&pipe, until)
 }
 
 fn read_pipe(mut pipe: &File, until: Instant) -> io::Result<Vec<u8>> {
@@ -39,18 +38,20 @@ fn read_pipe(mut pipe: &File, until: Instant) -> io::Result<Vec<u8>> {
                 ));
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(pipe, until)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait(pipe, until, "it is a pipe whose writer does not finish")?;
+            }
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Waits until there is something to read.
-fn wait(pipe: &File, until: Instant) -> io::Result<()> {
+/// Waits until there is something to read, or the writer has ended.
+fn wait(pipe: &File, until: Instant, otherwise: &'static str) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
     let left = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
     match poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&left)) {
-        Ok(0) => Err(io::Error::new(io::ErrorKind::TimedOut, "it is a pipe whose writer does not finish")),
+        Ok(0) => Err(io::Error::new(io::ErrorKind::TimedOut, otherwise)),
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -76,13 +77,7 @@ mod tests {
                 }
             })
         };
-        // Before the writer has opened it, nobody writes to it.
-        let bytes = loop {
-            match read_once(&path) {
-                Ok(bytes) => break bytes,
-                Err(error) => assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof),
-            }
-        };
+        let bytes = read_once(&path).unwrap();
         writer.join().unwrap();
         assert_eq!(bytes.len(), 100_000);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use evenkeel_api::meta::StatusDetails;
 use evenkeel_engine::User;
 use evenkeel_engine::digest::percent_decoded;
+use evenkeel_engine::implied_groups::{ANONYMOUS, UNAUTHENTICATED, service_account, service_account_groups};
 use http::HeaderMap;
 use http::header::HeaderValue;
 
@@ -16,13 +17,6 @@ const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA_PREFIX: &str = "impersonate-extra-";
-
-/// The group of unauthenticated users.
-const UNAUTHENTICATED: &str = "system:unauthenticated";
-const ANONYMOUS: &str = "system:anonymous";
-/// What the names of service accounts begin with, and the group that they are all in.
-const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
-const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
 /// The effective user of a request: its sender, or the user that it impersonates.
 pub(crate) fn effective_user(sender: Arc<User>, headers: &HeaderMap) -> Result<Arc<User>, Failure> {
@@ -56,7 +50,7 @@ pub(crate) fn effective_user(sender: Arc<User>, headers: &HeaderMap) -> Result<A
 /// Adds the groups that a user is in without being asked for (API-191). Whoever names groups of a service account means these.
 fn add_implied(name: &str, groups: &mut Vec<String>) {
     if let (true, Some((namespace, _))) = (groups.is_empty(), service_account(name)) {
-        groups.extend([SERVICE_ACCOUNTS.to_owned(), format!("{SERVICE_ACCOUNTS}:{namespace}")]);
+        groups.extend(service_account_groups(namespace));
     }
     let is_in = |group: &str| groups.iter().any(|own| own == group);
     if name == ANONYMOUS && !is_in(UNAUTHENTICATED) {
@@ -64,12 +58,6 @@ fn add_implied(name: &str, groups: &mut Vec<String>) {
     } else if name != ANONYMOUS && !is_in(AUTHENTICATED) && !is_in(UNAUTHENTICATED) {
         groups.push(AUTHENTICATED.to_owned());
     }
-}
-
-/// Namespace and account, if that is the name of a service account.
-fn service_account(user: &str) -> Option<(&str, &str)> {
-    let (namespace, account) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
-    (!namespace.is_empty() && !account.is_empty() && !account.contains(':')).then_some((namespace, account))
 }
 
 /// The extra fields of the impersonated user. A key is what comes after the prefix, in lower case and percent-decoded; one

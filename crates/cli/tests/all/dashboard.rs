@@ -180,8 +180,8 @@ fn the_dashboard_in_a_browser() {
     browser.wait_for(USABLE);
     let says = |id: &str, part: &str| format!("document.getElementById({id:?}).textContent.includes({part:?})");
     for (id, part) in [
-        ("sentence", "tenants rejects "),
-        ("sentence", " of them are from greedy, which holds "),
+        ("sentence", "limited as intended"),
+        ("sentence", "the others are fine: greedy has "),
         ("level-rows", "tenants"),
         ("level-rows", "queue-full"),
         ("flow-rows", "greedy"),

@@ -44,7 +44,7 @@ fn a_fifo_in_the_place_of_a_file_is_refused_with_a_word() {
     for lines in [
         "objects: FIFO",
         "identity: {sources: [{tokens: {file: FIFO}}]}",
-        "identity: {sources: [{jwt: {issuer: 'https://a.example', keys: {file: FIFO}}}]}",
+        "identity: {sources: [{jwt: {issuer: 'https://a.example', keys: FIFO}}]}",
         "tracing: {endpoint: 'http://127.0.0.1:9', headersFile: FIFO}",
     ] {
         fs::write(&regular, settings(&upstream, &lines.replace("FIFO", fifo))).unwrap();

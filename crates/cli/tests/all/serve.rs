@@ -385,7 +385,7 @@ fn settings_are_followed_and_wrong_ones_change_nothing() {
         "{line}"
     );
     // What can be read need not be right.
-    write(&folder, "evenkeel.yaml", "workers: 0\ntimeouts:\n  idle: 5s\n  queue: 2m\nconcurrency: 0\n");
+    write(&folder, "evenkeel.yaml", "workers: 0\ntimeouts:\n  idle: 5s\n  queue: 2h\nconcurrency: 0\n");
     let line = served.gateway.line_with("the previous settings stay in effect");
     for problem in [
         "evenkeel.yaml:4:3: timeouts.queue: ",

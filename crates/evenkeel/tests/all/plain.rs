@@ -134,7 +134,7 @@ fn a_request_may_take_no_seats() {
     let mut arrive = |seats| pin!(flow.arrive(attributes, WorkEstimate::seats(seats))).poll(&mut context);
     let (free, one) = (arrive(0), arrive(1));
     assert!(free.is_ready() && one.is_ready(), "the first takes no seat from the second");
-    assert!(arrive(0).is_pending(), "no seat is free");
+    assert!(arrive(0).is_ready(), "it starts although no seat is free");
     drop((free, one));
     assert!(flow.status().iter().all(evenkeel::LevelStatus::is_idle));
 }

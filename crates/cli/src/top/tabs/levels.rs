@@ -1,5 +1,6 @@
 //! The levels: their seats, what waits for them, and what is rejected.
 
+use evenkeel_api::bootstrap::{CATCH_ALL, EXEMPT};
 use evenkeel_gateway::observe::frame::{Frame, Level, Queuing, State};
 
 use crate::top::figures::{amount, milliseconds, percent, trend};
@@ -28,7 +29,9 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         Column::left("lately", 7, TREND_WIDTH),
     ];
     let mut grid = Grid::new(&columns, "There are no levels.");
-    for level in &frame.levels {
+    let mut levels: Vec<&Level> = frame.levels.iter().collect();
+    levels.sort_by_key(|level| is_idle_fallback(level));
+    for level in levels {
         let seats = |number: i64| if level.is_exempt() { "-".to_owned() } else { number.to_string() };
         let wait = |which: fn(&Level) -> Option<f64>| which(level).map_or_else(|| "-".to_owned(), milliseconds);
         let used = level.utilisation;
@@ -56,6 +59,12 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         );
     }
     grid
+}
+
+/// Whether it is one of the levels that every server has, and nothing happens in it.
+fn is_idle_fallback(level: &Level) -> bool {
+    let is_idle = level.in_use == 0 && level.waiting == 0 && level.dispatched <= 0.0 && level.rejected_total() <= 0.0;
+    is_idle && [CATCH_ALL, EXEMPT].contains(&level.name.as_str())
 }
 
 /// Red says that requests fail, yellow that they wait. Rejections of a client that is limited as intended are no alarm.

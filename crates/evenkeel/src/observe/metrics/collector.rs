@@ -205,12 +205,8 @@ impl Writer<'_, '_> {
         let is_shown = |(_, level): &(_, &LevelSample)| {
             level.control.modes.and_then(|modes| modes.queuing) == Some(QueuingDiscipline::PerFlow)
         };
-        let shown: Vec<_> = levels(&self.copies).filter(is_shown).collect();
-        if shown.is_empty() {
-            return Ok(());
-        }
         let mut family = self.out.family(names::NEWCOMER_SEATS)?;
-        for (name, level) in shown {
+        for (name, level) in levels(&self.copies).filter(is_shown) {
             family.gauge(name, &[("priority_level", &level.name)], level.kept_seats)?;
         }
         Ok(())

@@ -32,15 +32,17 @@ pub fn diagnose(frames: &[Frame]) -> Diagnosis {
         .or_else(|| setup::objects(last))
         .or_else(|| levels.recovering())
         .or_else(|| levels.limited())
+        .or_else(|| levels::behind_its_own_requests(last))
         .unwrap_or_else(|| all_is_well(last))
 }
 
 fn all_is_well(last: &Frame) -> Diagnosis {
     let waiting: i64 = last.levels.iter().map(|level| level.waiting).sum();
     let server = &last.server;
-    // How long they wait is known of those that have started.
+    // How long they wait is known of those that have started, and of the flows that are listed.
     let is_known = last.levels.iter().all(|level| level.waiting == 0 || level.wait_ms.is_some());
-    let not_long = if is_known { ", not for long" } else { "" };
+    let is_long = last.levels.iter().flat_map(|level| &level.flows).any(levels::waits_long);
+    let not_long = if is_known && !is_long { ", not for long" } else { "" };
     let waits = match waiting {
         0 => "no request waits".to_owned(),
         1 => format!("one request waits{not_long}"),

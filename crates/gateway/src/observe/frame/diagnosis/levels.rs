@@ -19,6 +19,10 @@ const OWN_SHARE: f64 = 0.9;
 const FAIR_SHARE: f64 = 0.8;
 /// and no request of another flow was seen to wait longer than this.
 const OTHERS_WAIT_MS_MAX: f64 = 200.0;
+/// A request that has waited for so long waits for long.
+const LONG_MS: f64 = 1000.0;
+/// What is said of a client that delays itself alone.
+const LIMITED: &str = "one client is limited as intended, the others are fine";
 /// A flow holds the seats that others wait for, or is to blame, if it has more than this part.
 const MOST: f64 = 0.5;
 
@@ -125,15 +129,14 @@ impl<'a> Levels<'a> {
         let (worst, flow) = all.max_by(|a, b| {
             a.0.rejected_by_us().total_cmp(&b.0.rejected_by_us()).then(a.0.wait_p99.total_cmp(&b.0.wait_p99))
         })?;
-        let (level, name) = (worst.level, flow_name(flow));
-        let holds = holds(flow, level, "holds");
-        let what = if worst.is_failing() {
+        let level = worst.level;
+        let text = if worst.is_failing() {
+            let (name, holds) = (flow_name(flow), holds(flow, level, "holds"));
             let (rate, reason) = (quantity(worst.rejected_by_us()), worst.reason());
-            format!("{name} has {rate} requests a second rejected ({reason}) and {holds} of {}", level.name)
+            format!("{LIMITED}: {name} has {rate} requests a second rejected ({reason}) and {holds} of {}", level.name)
         } else {
-            format!("{name} waits behind its own requests and {holds} of {}", level.name)
+            limited_by_itself(level, flow)
         };
-        let text = format!("one client is limited as intended, the others are fine: {what}");
         Some(Diagnosis { state: State::Well, text, level: Some(level.name.clone()) })
     }
 
@@ -396,6 +399,26 @@ fn is_same(one: &Flow, other: &Flow) -> bool {
 
 /// How many seats of its level a flow has: now, or else on average. In the last minute the level may have had more seats than now.
 #[expect(clippy::cast_precision_loss, reason = "a number of seats")]
+/// Whether a request of the flow has waited for long and still waits.
+pub(super) fn waits_long(flow: &Flow) -> bool {
+    flow.queued > 0 && flow.queued_ms >= LONG_MS
+}
+
+/// One client holds seats for long and waits for itself alone: whoever else arrives gets the seats that are kept for new clients.
+pub(super) fn behind_its_own_requests(last: &Frame) -> Option<Diagnosis> {
+    let mut all = last.levels.iter().flat_map(|level| level.flows.iter().map(move |flow| (level, flow)));
+    let (level, flow) = all.find(|(_, flow)| waits_long(flow))?;
+    if flow.held == 0 || all.any(|(_, flow)| waits_long(flow)) {
+        return None;
+    }
+    Some(Diagnosis { state: State::Well, text: limited_by_itself(level, flow), level: Some(level.name.clone()) })
+}
+
+fn limited_by_itself(level: &Level, flow: &Flow) -> String {
+    let (name, holds) = (flow_name(flow), holds(flow, level, "holds"));
+    format!("{LIMITED}: {name} waits behind its own requests and {holds} of {}", level.name)
+}
+
 fn holds(flow: &Flow, level: &Level, verb: &str) -> String {
     let seats = level.current.max(level.in_use);
     if flow.held > 0 {

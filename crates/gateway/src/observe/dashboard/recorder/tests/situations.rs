@@ -3,10 +3,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use evenkeel::{Attributes, IntoObjects, Objects, Permit, Preset, Request, RequestInfo, User, WorkEstimate};
+use evenkeel_api::annotations::NEWCOMER_SEATS;
 use evenkeel_api::decode::{Manifest, Strictness};
 
 use super::{Arrived, Bench, Frame, OutCause, State, UpstreamReading};
@@ -47,6 +49,18 @@ impl Stage {
         let mut bench = Bench::new(seats);
         bench.frame();
         Self { bench, now_ms: 0, waiting: Vec::new(), running: Vec::new() }
+    }
+
+    /// Without seats for new clients: others may hold all of them.
+    fn without_kept_seats(seats: u32) -> Self {
+        let stage = Self::new(seats);
+        let mut all = Objects::from(Preset::Plain);
+        for level in &mut all.priority_levels {
+            let annotations = &mut Arc::make_mut(level).metadata.annotations;
+            annotations.insert(NEWCOMER_SEATS.to_owned(), "0".to_owned());
+        }
+        stage.bench.flow.apply(all);
+        stage
     }
 
     /// With these objects beside those of the preset.
@@ -217,22 +231,29 @@ const SITUATIONS: &[Situation] = &[
         })
     }, State::Slow,
         "not flow control: the upstream got six times slower at 08:00 UTC (10 ms → 60 ms at the mean), demand is unchanged"),
-    ("slow requests of one client hold all seats, and those of others wait", || {
+    ("slow requests of one client wait for each other, and seats are kept for those of others", || {
         let mut stage = Stage::new(10);
+        stage.run(5, &WEB);
+        stage.run(1, &[client("export", 20, 60_000)]);
+        stage.run(6, &[client("alice", 500, 20)])
+    }, State::Well,
+        "one client is limited as intended, the others are fine: export waits behind its own requests and holds 8 of 10 seats of everyone"),
+    ("slow requests of one client hold all seats, and those of others wait", || {
+        let mut stage = Stage::without_kept_seats(10);
         stage.run(5, &WEB);
         stage.run(1, &[client("export", 20, 60_000)]);
         stage.run(6, &[client("alice", 500, 20)])
     }, State::Slow,
         "everyone has started no request for 6.0 s, 52 wait: export holds 10 of 10 seats"),
     ("those that wait for slow requests of another client time out", || {
-        let mut stage = Stage::new(10);
+        let mut stage = Stage::without_kept_seats(10);
         stage.run(5, &WEB);
         stage.run(1, &[client("export", 20, 600_000)]);
         stage.run(90, &[client("alice", 500, 20)])
     }, State::Failing,
         "everyone rejects 2 requests a second (time-out): all of them are from alice; export holds 10 of 10 seats"),
     ("long-running requests hold the seats until they respond", || {
-        let mut stage = Stage::new(10);
+        let mut stage = Stage::without_kept_seats(10);
         let poll = |user| Client { is_long_running: true, ..client(user, 100, 60_000) };
         stage.run(1, &[poll("carol"), poll("dave"), poll("erin"), poll("frank")]);
         stage.run(6, &[client("alice", 500, 20)])
@@ -262,7 +283,7 @@ const SITUATIONS: &[Situation] = &[
         "no request of batch can start, 8 wait: it has no seats of its own and can borrow none now"),
     ("clients leave while they wait", || {
         let leaving = |user| Client { leaves_ms: 1000, ..client(user, 100, 2000) };
-        Stage::new(10).run(20, &[leaving("alice"), leaving("bob")])
+        Stage::without_kept_seats(10).run(20, &[leaving("alice"), leaving("bob")])
     }, State::Slow,
         "everyone: the clients of 15 requests a second disconnect while they wait: 10 of 10 seats are in use"),
     ("seats of another level are idle and not lendable", || {
