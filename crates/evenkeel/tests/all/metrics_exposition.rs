@@ -149,7 +149,8 @@ fn ob_1_to_ob_5_every_metric_of_the_specification() {
     let mut names: BTreeSet<String> = TABLE.iter().map(|row| format!("apiserver_flowcontrol_{}", row.0)).collect();
     names.insert("apiserver_flowcontrol_epoch_advance".to_owned());
     // What Kubernetes does not have begins with another name (BM-4).
-    names.extend(["evenkeel_priority_level_mode", "evenkeel_flow_schema_dangling"].map(str::to_owned));
+    let ours = ["evenkeel_priority_level_mode", "evenkeel_newcomer_seats", "evenkeel_flow_schema_dangling"];
+    names.extend(ours.map(str::to_owned));
     names.extend(["inflight", "inqueue"].map(|which| format!("apiserver_current_{which}_requests")));
     assert_eq!(families.keys().cloned().collect::<BTreeSet<_>>(), names);
     assert_eq!(families["apiserver_flowcontrol_epoch_advance"].kind, "counter");

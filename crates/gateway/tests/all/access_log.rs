@@ -314,8 +314,10 @@ async fn a_request_whose_time_is_over_while_it_waits_is_counted_as_one_that_time
     let mut settings = logged(config(&[upstream.address]), &folder);
     settings.concurrency = 1;
     settings.timeouts.total = Duration::from_millis(300);
-    // The first one keeps its seat for so long after its time is over: until the others have waited in vain.
-    settings.timeouts.drain = Duration::from_secs(2);
+    settings.timeouts.drain = Duration::from_millis(100);
+    // The first one keeps its seat until the others have waited in vain.
+    let first = json!({"path": "/first", "timeouts": {"total": "1m"}});
+    settings.requests.routes = vec![serde_json::from_value(first).unwrap()];
     let running = start_with(settings, &level_with_flows()).await;
     let mut first = Client::connect(running.address).await;
     first.send(&format!("GET /first HTTP/1.1\r\nHost: shop.example\r\n{}\r\n", as_alice(""))).await;

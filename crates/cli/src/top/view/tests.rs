@@ -243,7 +243,7 @@ fn a_paused_screen_stands_still() {
 #[test]
 fn the_selection_stays_with_its_row() {
     let mut top = live();
-    press(&mut top, typed("jj"));
+    press(&mut top, typed("j"));
     let mut later = frame();
     later.levels.insert(0, Level { name: "a-new-one".to_owned(), ..Level::default() });
     top.update(Update::Frame(Box::new(later.clone())));
