@@ -397,8 +397,6 @@ fn is_same(one: &Flow, other: &Flow) -> bool {
     std::ptr::eq(one, other)
 }
 
-/// How many seats of its level a flow has: now, or else on average. In the last minute the level may have had more seats than now.
-#[expect(clippy::cast_precision_loss, reason = "a number of seats")]
 /// Whether a request of the flow has waited for long and still waits.
 pub(super) fn waits_long(flow: &Flow) -> bool {
     flow.queued > 0 && flow.queued_ms >= LONG_MS
@@ -419,6 +417,8 @@ fn limited_by_itself(level: &Level, flow: &Flow) -> String {
     format!("{LIMITED}: {name} waits behind its own requests and {holds} of {}", level.name)
 }
 
+/// How many seats of its level a flow has: now, or else on average. In the last minute the level may have had more seats than now.
+#[expect(clippy::cast_precision_loss, reason = "a number of seats")]
 fn holds(flow: &Flow, level: &Level, verb: &str) -> String {
     let seats = level.current.max(level.in_use);
     if flow.held > 0 {
