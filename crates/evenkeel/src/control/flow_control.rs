@@ -575,7 +575,6 @@ impl Shared {
     }
 
     /// The flow schemas that are not used because their levels are missing.
-    #[cfg(feature = "metrics")]
     pub(crate) fn dangling(&self) -> Vec<Dangling> {
         self.control().report.dangling.iter().filter(|schema| schema.is_dangling).cloned().collect()
     }

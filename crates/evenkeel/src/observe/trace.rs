@@ -142,6 +142,8 @@ pub(crate) fn too_few_seats(found: Option<&TooFewSeats>) {
     if let Some(problem) = found {
         tracing::error!(%problem, "some level has no seats: raise `server_concurrency`, or remove levels");
     }
+    #[cfg(not(feature = "tracing"))]
+    let _ = found;
 }
 
 /// These paths are not exempt, though somebody meant them to be.
