@@ -14,7 +14,7 @@ use crate::controller::{
     Unusable,
 };
 use crate::level::{LedgerAccount, Level, NewRequest, ObserveLevels};
-use crate::queue_set::{Arrival, ConfiguredDiscipline, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId};
+use crate::queue_set::{Arrival, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId};
 use crate::retry_after::RetryAfter;
 use crate::time::Instant;
 use crate::{Attributes, Classification};
@@ -129,7 +129,7 @@ pub struct LevelView<'a, T> {
     /// Its object, its limits and what it has asked for.
     pub control: &'a ControlledLevel,
     /// Its requests and queues.
-    pub queue_set: &'a QueueSet<T, ConfiguredDiscipline>,
+    pub queue_set: &'a QueueSet<T>,
     /// How long its rejected clients are told to wait, in seconds.
     pub retry_after_seconds: u8,
 }
@@ -147,7 +147,7 @@ struct Table<T, O: ObserveLevels> {
 struct Entry<T, O> {
     id: LevelId,
     name: Box<str>,
-    level: Level<T, ConfiguredDiscipline, O>,
+    level: Level<T, O>,
     retry_after: RetryAfter,
 }
 
@@ -339,7 +339,7 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
 
     /// The requests and queues of a level, unless the level is gone. This costs no more than an index into a table.
     #[inline]
-    pub fn queue_set(&self, level: LevelId) -> Option<&QueueSet<T, ConfiguredDiscipline>> {
+    pub fn queue_set(&self, level: LevelId) -> Option<&QueueSet<T>> {
         self.levels.get(level).map(|entry| entry.level.queue_set())
     }
 
@@ -441,7 +441,7 @@ impl<T, O: ObserveLevels> Table<T, O> {
         id: LevelId,
         now: Instant,
         effects: &mut E,
-        event: impl FnOnce(&mut Level<T, ConfiguredDiscipline, O::Observer>, &mut InLevel<'_, E>) -> R,
+        event: impl FnOnce(&mut Level<T, O::Observer>, &mut InLevel<'_, E>) -> R,
     ) -> Option<R> {
         let Self { levels, ledger, .. } = self;
         let found = levels.get_mut(id.index())?.as_mut().filter(|found| found.id == id)?;

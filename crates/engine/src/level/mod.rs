@@ -52,17 +52,14 @@ use observer::Observed;
 use timers::Timers;
 
 use crate::borrowing::DemandPeriod;
-use crate::queue_set::{
-    Arrival, ConfiguredDiscipline, Discipline, Effects, Ended, Finish, Phase, QueueSet, QueueSetConfig, Rejection,
-    RequestId,
-};
+use crate::queue_set::{Arrival, Effects, Ended, Finish, Phase, QueueSet, QueueSetConfig, Rejection, RequestId};
 use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
 
 /// A priority level: its queue set, its timers, and who observes it. `T` is what the caller keeps with each request.
 #[derive(Debug)]
-pub struct Level<T, D: Discipline = ConfiguredDiscipline, O = ()> {
-    queue_set: QueueSet<T, D>,
+pub struct Level<T, O = ()> {
+    queue_set: QueueSet<T>,
     timers: Timers,
     long_running: LongRunning,
     observer: O,
@@ -114,14 +111,14 @@ impl<'a> NewRequest<'a> {
 
 // === impl Level ===
 
-impl<T, D: Discipline> Level<T, D> {
+impl<T> Level<T> {
     /// A level in which nothing has happened yet, and that nobody observes.
     pub fn new(config: QueueSetConfig, now: Instant) -> Self {
         Self::with_observer(config, (), now)
     }
 }
 
-impl<T, D: Discipline, O: Observer> Level<T, D, O> {
+impl<T, O: Observer> Level<T, O> {
     /// A level in which nothing has happened yet.
     pub fn with_observer(config: QueueSetConfig, observer: O, now: Instant) -> Self {
         let (queue_set, timers) = (QueueSet::new(config, now), Timers::default());
@@ -272,7 +269,7 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
 
     /// Its requests and queues.
     #[inline]
-    pub fn queue_set(&self) -> &QueueSet<T, D> {
+    pub fn queue_set(&self) -> &QueueSet<T> {
         &self.queue_set
     }
 

@@ -2,8 +2,8 @@
 
 use evenkeel_api::annotations::SeatShare;
 use evenkeel_engine::queue_set::{
-    Arrival, Effects, Ended, Finish, FlowLimits, Mode, PerFlow, Phase, QueueSet, QueueSetConfig, QueuingDiscipline,
-    Rejection, RequestId,
+    Arrival, Effects, Ended, Finish, FlowLimits, Mode, Phase, QueueSet, QueueSetConfig, QueuingDiscipline, Rejection,
+    RequestId,
 };
 use evenkeel_engine::time::{Instant, MILLISECOND};
 use evenkeel_engine::{Flow, WorkEstimate};
@@ -29,7 +29,7 @@ pub(crate) struct Load {
 /// Lets the same happen to both, and compares.
 pub(crate) struct Driver {
     load: Load,
-    set: QueueSet<usize, PerFlow>,
+    set: QueueSet<usize>,
     plain: PlainLevel,
     random: u64,
     now: i64,
