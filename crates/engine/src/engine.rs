@@ -16,7 +16,7 @@ use crate::controller::{
 use crate::level::{LedgerAccount, Level, NewRequest, ObserveLevels};
 use crate::queue_set::{Arrival, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId};
 use crate::retry_after::RetryAfter;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::{Attributes, Classification};
 
 /// All decisions about the requests of one server. `T` is what the caller keeps with each request, `D` divides the
@@ -210,16 +210,15 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     }
 
     /// The server has so many seats in all from now on. They are divided among the levels at once. Requests that run go on;
-    /// where there are fewer seats than they take, nothing starts until enough of them have ended.
+    /// where there are fewer seats than they take, nothing starts until enough of them have ended. It costs little: see
+    /// [`Controller::set_server_limit`].
     pub fn set_server_limit(
         &mut self,
         server_limit: i64,
         now: Instant,
         effects: &mut impl EngineEffects<T>,
-    ) -> ApplyReport {
-        let mut told = Told { levels: &mut self.levels, effects };
-        let applied = self.controller.set_server_limit(server_limit, &mut told, now);
-        self.install(applied)
+    ) -> Option<TooFewSeats> {
+        self.controller.set_server_limit(server_limit, &mut Told { levels: &mut self.levels, effects }, now)
     }
 
     /// Levels borrow in this way from now on. Requests that run go on, and those that wait keep their places (BM-3).
@@ -290,6 +289,32 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         let finish = self.levels.event(level, now, effects, |level, told| level.finish(now, id, told))?;
         self.note_idleness(level);
         finish
+    }
+
+    /// The flow of an executing request is charged that much more seat-time, or less: see [`QueueSet::charge`]. Tells whether the
+    /// request is executing.
+    pub fn charge(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        seat_time: Nanos,
+        effects: &mut impl EngineEffects<T>,
+    ) -> bool {
+        let Ticket { level, id } = ticket;
+        let charged = self.levels.event(level, now, effects, |level, told| level.charge(now, id, seat_time, told));
+        charged.unwrap_or(false)
+    }
+
+    /// An executing request holds so many seats from now on: see [`QueueSet::set_seats`]. Tells how many it held.
+    pub fn set_seats(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        seats: u32,
+        effects: &mut impl EngineEffects<T>,
+    ) -> Option<u32> {
+        let Ticket { level, id } = ticket;
+        self.levels.event(level, now, effects, |level, told| level.set_seats(now, id, seats, told))?
     }
 
     /// A lingering request gives its seats back before its time. `None` if the request is not lingering.

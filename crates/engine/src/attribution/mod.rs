@@ -284,6 +284,17 @@ impl Observer for Attribution {
         }
     }
 
+    fn resized(&mut self, now: Instant, id: RequestId, seats: u32) {
+        self.advance(now);
+        let Some(request) = self.tracked(id) else { return };
+        let Tracked { flow, since, seats: before, stage } = *request;
+        (request.since, request.seats) = (now, seats);
+        if let Stage::Running(_) = stage {
+            self.seats_max = self.seats_max.max(seats);
+            self.add_seat_time(flow, before, now - since);
+        }
+    }
+
     #[inline]
     fn released(&mut self, now: Instant, id: RequestId) {
         self.advance(now);

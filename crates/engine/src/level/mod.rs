@@ -53,7 +53,7 @@ use timers::Timers;
 
 use crate::borrowing::DemandPeriod;
 use crate::queue_set::{Arrival, Effects, Ended, Finish, Phase, QueueSet, QueueSetConfig, Rejection, RequestId};
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::{Flow, WorkEstimate};
 
 /// A priority level: its queue set, its timers, and who observes it. `T` is what the caller keeps with each request.
@@ -180,6 +180,25 @@ impl<T, O: Observer> Level<T, O> {
             Finish::Released(_) => self.long_running.ended(id),
         }
         Some(finish)
+    }
+
+    /// The flow of an executing request is charged more or less: see [`QueueSet::charge`].
+    pub fn charge(&mut self, now: Instant, id: RequestId, seat_time: Nanos, effects: &mut impl Effects<T>) -> bool {
+        self.queue_set.charge(now, id, seat_time, effects)
+    }
+
+    /// An executing request holds so many seats from now on: see [`QueueSet::set_seats`].
+    pub fn set_seats(&mut self, now: Instant, id: RequestId, seats: u32, effects: &mut impl Effects<T>) -> Option<u32> {
+        let request = self.queue_set.request(id)?;
+        if request.phase != Phase::Executing || request.work.is_seatless() {
+            return None;
+        }
+        let seats = seats.max(1);
+        // Before those that start on seats that this leaves free.
+        self.observer.resized(now, id, seats);
+        self.long_running.resize(id, seats);
+        let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);
+        self.queue_set.set_seats(now, id, seats, &mut effects)
     }
 
     /// A lingering request gives its seats back before its time. `None` if the request is not lingering.

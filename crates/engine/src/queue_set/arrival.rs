@@ -1,7 +1,7 @@
 //! A request arrives (FQ-14 to FQ-19).
 
 use super::core::Core;
-use super::requests::{NO_QUEUE, Request, SEATLESS, Stage};
+use super::requests::{NO_QUEUE, Request, Run, SEATLESS, Stage};
 use super::turn_order::{QueueChoice, TurnOrder};
 use super::{Arrival, Effects, Mode, Phase, Rejection, RequestId};
 use crate::time::Instant;
@@ -145,6 +145,6 @@ impl<T> Core<T> {
         effects.started(self.requests.next_id(), &mut payload);
         self.seats.take(work);
         self.totals.dispatched += 1;
-        self.requests.insert(Stage::Executing { started: now }, queue, work, now, payload)
+        self.requests.insert(Stage::Executing(Run::starting(now)), queue, work, now, payload)
     }
 }

@@ -18,7 +18,7 @@ impl<T> Core<T> {
         effects: &mut impl Effects<T>,
     ) -> Option<Finish<T>> {
         let request = self.requests.get(id)?;
-        let Stage::Executing { started } = request.stage else { return None };
+        let Stage::Executing(run) = request.stage else { return None };
         let (queue, work) = (request.queue, request.work);
         self.advance(order, now, effects);
         self.seats.executing -= 1;
@@ -26,13 +26,13 @@ impl<T> Core<T> {
             self.seats.seatless -= 1;
         }
         let lingers = work.additional_latency > 0;
-        let finished = Finished { work, started, now, lingers };
+        let finished = Finished { work, run, now, lingers };
         if is_queue(queue) {
             order.finish(queue, finished);
         }
         let end = if lingers {
             if let Some(request) = self.requests.get_mut(id) {
-                request.stage = Stage::Lingering { started };
+                request.stage = Stage::Lingering(run);
             }
             Some(Finish::Lingering { until: now + work.additional_latency })
         } else {
@@ -53,11 +53,11 @@ impl<T> Core<T> {
         effects: &mut impl Effects<T>,
     ) -> Option<T> {
         let request = self.requests.get(id)?;
-        let Stage::Lingering { started } = request.stage else { return None };
+        let Stage::Lingering(run) = request.stage else { return None };
         let (queue, work) = (request.queue, request.work);
         self.advance(order, now, effects);
         let payload = self.requests.remove(id);
-        self.free_seats(order, queue, Finished { work, started, now, lingers: true });
+        self.free_seats(order, queue, Finished { work, run, now, lingers: true });
         self.dispatch(order, now, effects);
         payload
     }

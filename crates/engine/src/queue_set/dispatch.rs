@@ -2,7 +2,7 @@
 
 use super::Effects;
 use super::core::Core;
-use super::requests::Stage;
+use super::requests::{Run, Stage};
 use super::turn_order::TurnOrder;
 use crate::time::Instant;
 
@@ -27,7 +27,7 @@ impl<T> Core<T> {
             return false;
         }
         let work = self.seats.fit(request.work);
-        request.stage = Stage::Executing { started: now };
+        request.stage = Stage::Executing(Run::starting(now));
         request.work = work;
         if let Some(payload) = request.payload_mut() {
             effects.started(id, payload);

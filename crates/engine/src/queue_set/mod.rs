@@ -58,6 +58,7 @@ mod outlook;
 mod per_flow;
 mod reconfiguration;
 mod requests;
+mod running;
 mod seats;
 mod shuffle_sharding;
 mod turn_order;

@@ -58,12 +58,16 @@ pub(super) enum Stage {
         /// How many requests had waited before it, modulo 2^32. (The time of its arrival may be that of others too.)
         arrival: u32,
     },
-    Executing {
-        started: Instant,
-    },
-    Lingering {
-        started: Instant,
-    },
+    Executing(Run),
+    Lingering(Run),
+}
+
+/// Since when a request runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) started: Instant,
+    /// Since when it has its present seats. What it used before that has been charged.
+    pub(super) resized: Instant,
 }
 
 /// The slots of the neighbours of a waiting request in its queue, or [`NO_SLOT`]. Of a free slot, `next` is the next free one.
@@ -137,6 +141,16 @@ impl fmt::Debug for RequestId {
     }
 }
 
+// === impl Run ===
+
+impl Run {
+    /// A request starts.
+    #[inline]
+    pub(super) fn starting(now: Instant) -> Self {
+        Self { started: now, resized: now }
+    }
+}
+
 // === impl Request ===
 
 impl<T> Request<T> {
@@ -146,8 +160,8 @@ impl<T> Request<T> {
         match self.stage {
             Stage::Free => None,
             Stage::Waiting { .. } => Some(Phase::Waiting),
-            Stage::Executing { .. } => Some(Phase::Executing),
-            Stage::Lingering { .. } => Some(Phase::Lingering),
+            Stage::Executing(_) => Some(Phase::Executing),
+            Stage::Lingering(_) => Some(Phase::Lingering),
         }
     }
 
@@ -156,7 +170,7 @@ impl<T> Request<T> {
     pub(super) fn started(&self) -> Option<Instant> {
         match self.stage {
             Stage::Free | Stage::Waiting { .. } => None,
-            Stage::Executing { started } | Stage::Lingering { started } => Some(started),
+            Stage::Executing(run) | Stage::Lingering(run) => Some(run.started),
         }
     }
 
@@ -355,7 +369,7 @@ mod tests {
 
     fn insert(requests: &mut Requests<u32>, payload: u32) -> RequestId {
         let started = Instant::from_nanos(0);
-        requests.insert(Stage::Executing { started }, NO_QUEUE, WorkEstimate::ONE_SEAT, started, payload)
+        requests.insert(Stage::Executing(Run::starting(started)), NO_QUEUE, WorkEstimate::ONE_SEAT, started, payload)
     }
 
     #[test]

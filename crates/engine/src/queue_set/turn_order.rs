@@ -1,8 +1,8 @@
 //! What either discipline has to do: decide on the order in which the waiting requests of a level start, and show its queues.
 
-use super::requests::{Links, Requests};
+use super::requests::{Links, Requests, Run};
 use super::{QueueView, Queuing, ReadingBounds, Room};
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::{Flow, SeatSeconds, WorkEstimate};
 
 /// Decides who of those that wait in a level is next: where a request waits (placing), whose turn it is (choosing), and
@@ -59,6 +59,12 @@ pub(super) trait TurnOrder: InspectQueues + Sized {
 
     /// The handler of a request has returned.
     fn finish(&mut self, queue: u32, finished: Finished);
+
+    /// A request that runs has other seats from now on.
+    fn resize_request(&mut self, queue: u32, resized: Resized);
+
+    /// What a queue has used is that much seat-time more, or less if that is below zero.
+    fn charge(&mut self, queue: u32, seat_time: Nanos);
 
     /// The seats of a request are free: at once when it has finished, or now that it has lingered.
     fn release(&mut self, queue: u32, released: Finished);
@@ -140,8 +146,18 @@ pub(super) struct Next {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Finished {
     pub(super) work: WorkEstimate,
-    pub(super) started: Instant,
+    pub(super) run: Run,
     pub(super) now: Instant,
     /// Whether it keeps its seats for a while, or has kept them.
     pub(super) lingers: bool,
+}
+
+/// A request that runs, and gets other seats.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Resized {
+    pub(super) before: WorkEstimate,
+    pub(super) after: WorkEstimate,
+    /// Since when it had those of before.
+    pub(super) since: Instant,
+    pub(super) now: Instant,
 }

@@ -76,7 +76,7 @@ fn we_4_the_cap_of_a_level_that_no_longer_queues_stays_until_the_level_goes() {
     let caps = |server: &BusyEngine| {
         let configuration = server.engine.configuration();
         let schema = configuration.schemas().iter().find(|schema| &*schema.name == "s");
-        (server.control("batch").seat_cap(), schema.expect("it is used").level.seat_cap)
+        (server.control("batch").seat_cap(), schema.expect("it is used").level.seat_cap())
     };
     let queues =
         PriorityLevelConfiguration::builder("batch").limited(|l| l.shares(5).queue(|q| q.hand_size(1))).build();

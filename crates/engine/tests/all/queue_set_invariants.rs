@@ -55,7 +55,7 @@ impl Watched {
             Outcome::Started { queue } => queue.is_some(),
             Outcome::Waiting { .. } | Outcome::Lingering { .. } | Outcome::Configured => true,
             Outcome::Ended => !matches!(action, Action::End(End::Cancel, _)),
-            Outcome::Rejected { .. } | Outcome::Nothing => false,
+            Outcome::Rejected { .. } | Outcome::Changed | Outcome::Nothing => false,
         };
         if dispatches {
             self.holds_nothing_waits_for_nothing();
@@ -224,7 +224,9 @@ fn is_active(queue: &QueueView) -> bool {
 fn play(script: &Script) -> Watched {
     let mut watched = Watched::new(script.config);
     for step in &script.steps {
-        if let Some(action) = watched.driven.resolve(&step.event) {
+        // The invariants are those of Kubernetes, where what a request costs is settled when it starts.
+        let action = watched.driven.resolve(&step.event);
+        if let Some(action) = action.filter(|action| !matches!(action, Action::Charge(..) | Action::SetSeats(..))) {
             watched.step(step.after, action);
         }
     }

@@ -33,9 +33,9 @@ use newcomers::{Newcomers, seats_of};
 use waiting::Waiting;
 
 use super::requests::{NO_QUEUE, Requests};
-use super::turn_order::{Finished, Next, QueueChoice, TurnOrder};
+use super::turn_order::{Finished, Next, QueueChoice, Resized, TurnOrder};
 use super::{FlowLimits, Queuing, Room, SERVICE_TIME_GUESS};
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::{Flow, SeatSeconds, WorkEstimate};
 
 /// A queue for each flow, and the flow that has used the least is next.
@@ -544,15 +544,30 @@ impl TurnOrder for PerFlow {
     #[inline]
     fn finish(&mut self, _queue: u32, _finished: Finished) {}
 
+    fn resize_request(&mut self, queue: u32, resized: Resized) {
+        let Resized { before, after, since, now } = resized;
+        let flow = self.flows.get_mut(queue);
+        let held = flow.held();
+        flow.resize(since, now, before.max_seats(), after.max_seats());
+        // Its pace stays: other seats say nothing about how long they are held.
+        self.newcomers.recount(held, flow.held());
+        self.update(queue);
+    }
+
+    fn charge(&mut self, queue: u32, seat_time: Nanos) {
+        self.flows.get_mut(queue).add_charge(seat_time);
+        self.update(queue);
+    }
+
     #[inline]
     fn release(&mut self, queue: u32, released: Finished) {
-        let Finished { work, started, now, .. } = released;
+        let Finished { work, run, now, .. } = released;
         let flow = self.flows.get_mut(queue);
         let before = flow.held();
-        let used = flow.end(started, now, work.max_seats());
+        let used = flow.end(run, now, work.max_seats());
         self.estimate = learnt(self.estimate, used);
         self.judge(queue, before);
-        self.newcomers.ended(u64::try_from(now - started).unwrap_or(0));
+        self.newcomers.ended(u64::try_from(now - run.started).unwrap_or(0));
         let flow = self.flows.get(queue);
         if flow.waiting == 0 {
             self.forget_if_idle(queue);

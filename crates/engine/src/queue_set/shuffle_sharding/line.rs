@@ -122,7 +122,7 @@ impl Front {
 mod tests {
     use super::*;
     use crate::WorkEstimate;
-    use crate::queue_set::requests::{NO_QUEUE, Request, RequestId};
+    use crate::queue_set::requests::{NO_QUEUE, Request, RequestId, Run};
     use crate::time::Instant;
     use proptest::prelude::*;
 
@@ -162,7 +162,7 @@ mod tests {
         /// A request starts: it stays in its slot.
         fn start(&mut self, which: usize) {
             let (id, _) = self.plain[which].remove(0);
-            self.requests.get_mut(id).unwrap().stage = Stage::Executing { started: Instant::from_nanos(0) };
+            self.requests.get_mut(id).unwrap().stage = Stage::Executing(Run::starting(Instant::from_nanos(0)));
             self.lines[which].remove(&mut self.requests, id.slot_number());
         }
 

@@ -21,9 +21,9 @@ use queue::{DETACHED, Queue};
 use virtual_time::{Meter, total_work, wind_back};
 
 use super::requests::Requests;
-use super::turn_order::{Finished, Next, QueueChoice, TurnOrder};
+use super::turn_order::{Finished, Next, QueueChoice, Resized, TurnOrder};
 use super::{Queuing, Room};
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::{Flow, SeatSeconds, WorkEstimate};
 
 /// Fair queuing with shuffle sharding, decision for decision as in Kubernetes.
@@ -54,6 +54,15 @@ impl ShuffleSharding {
     fn update_ready(&mut self, slot: u32) {
         let queue = &self.queues[slot as usize];
         self.numbers.set_finish(queue.index, queue.finish());
+    }
+
+    /// Takes over what changed the reading of a queue while its requests run.
+    fn take_over_reading(&mut self, slot: u32) {
+        let queue = &mut self.queues[slot as usize];
+        queue.forget_old_claims();
+        if queue.waiting > 0 {
+            self.update_ready(slot);
+        }
     }
 
     /// Counts the seats of a request that starts, and charges its queue (FQ-23, steps 6 and 7).
@@ -234,6 +243,22 @@ impl TurnOrder for ShuffleSharding {
         } else if queue.waiting > 0 {
             self.update_ready(slot);
         }
+    }
+
+    fn resize_request(&mut self, slot: u32, resized: Resized) {
+        let Resized { before, after, since, now } = resized;
+        let more = i64::from(after.max_seats()) - i64::from(before.max_seats());
+        let queue = &mut self.queues[slot as usize];
+        queue.seats_in_use += more;
+        queue.reading.settle(before, now - since);
+        queue.reading.charge_seats(after);
+        self.meter.seats_requested += more;
+        self.take_over_reading(slot);
+    }
+
+    fn charge(&mut self, slot: u32, seat_time: Nanos) {
+        self.queues[slot as usize].reading.next_r += SeatSeconds::of(1.0, seat_time);
+        self.take_over_reading(slot);
     }
 
     #[inline]

@@ -142,7 +142,18 @@ impl Reading {
     /// A request of the queue has finished: the guess that was charged gives way to the time that it took (FQ-30).
     #[inline]
     pub(super) fn correct(&mut self, finished: Finished) {
-        let guessed_too_much = SERVICE_TIME_GUESS.saturating_sub(finished.now - finished.started);
-        self.next_r -= SeatSeconds::of(f64::from(finished.work.initial_seats), guessed_too_much);
+        self.settle(finished.work, finished.now - finished.run.resized);
+    }
+
+    /// The guess that was charged for some seats gives way to the time that they were held.
+    #[inline]
+    pub(super) fn settle(&mut self, work: WorkEstimate, held: Nanos) {
+        let guessed_too_much = SERVICE_TIME_GUESS.saturating_sub(held);
+        self.next_r -= SeatSeconds::of(f64::from(work.initial_seats), guessed_too_much);
+    }
+
+    /// Seats that a running request gets are charged as if the request started on them.
+    pub(super) fn charge_seats(&mut self, work: WorkEstimate) {
+        self.next_r += SeatSeconds::from_units(u64::from(work.initial_seats) * SERVICE_TIME_GUESS_UNITS);
     }
 }

@@ -242,7 +242,7 @@ impl FlowControl {
             flow_hash: class.flow_hash,
             queuing: mode.map_or(ExplainedQueuing::Reject, ExplainedQueuing::of),
             hand: mode.map(|mode| hand(mode, class.flow_hash)).unwrap_or_default(),
-            seats: ExplainedSeats::new(estimate, level.seat_cap, work.rule(&input).into_owned()),
+            seats: ExplainedSeats::new(estimate, level.seat_cap(), work.rule(&input).into_owned()),
             limits,
             lent_by_others,
             live,
