@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use evenkeel::{Borrowing, FlowControl, KubernetesWork};
+use evenkeel::FlowControl;
+use evenkeel::division::Borrowing;
+use evenkeel::work::KubernetesWork;
 use evenkeel_api::decode::Entry;
 use evenkeel_api::v1::FlowSchemaSpec;
 use evenkeel_api::validate::ValidSpec;
@@ -186,7 +188,7 @@ impl ApiServer {
 
     /// A `tower` service for the requests of one connection, which `identity` authenticates. It is for tasks of a
     /// runtime, and not for a `LocalSet`: work on large objects lets the thread's other tasks go on elsewhere.
-    pub fn service<I: evenkeel::Identify>(&self, identity: I) -> ApiService<I> {
+    pub fn service<I: evenkeel::identify::Identify>(&self, identity: I) -> ApiService<I> {
         let (in_flight, denials) = (self.api.in_flight().connection(), self.api.denials().clone());
         ApiService::new(self.limited.clone(), in_flight, denials, identity)
     }

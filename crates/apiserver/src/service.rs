@@ -6,8 +6,10 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use evenkeel::identify::Unidentified;
-use evenkeel::{FlowBody, FlowControl, FlowService, Identify, KubernetesWork, RejectionForm};
+use evenkeel::FlowControl;
+use evenkeel::identify::{Identify, Unidentified};
+use evenkeel::service::{FlowBody, FlowService, RejectionForm};
+use evenkeel::work::KubernetesWork;
 use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;
 use http::header::X_CONTENT_TYPE_OPTIONS;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use evenkeel::{Digest, Digested};
+use evenkeel::digest::{Digest, Digested};
 use evenkeel_api::{GROUP, Kind, Version};
 use evenkeel_engine::RequestInfo;
 use evenkeel_engine::digest::{DigestError, Kubernetes};

@@ -10,8 +10,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use evenkeel::api::v1::{FlowSchema, PriorityLevelConfiguration};
-use evenkeel::{Arrived, FlowControl, ManualClock, Permit, Rejected};
-use evenkeel::{Attributes, RequestInfo, User, WorkEstimate};
+use evenkeel::clock::ManualClock;
+use evenkeel::request::Arrived;
+use evenkeel::{Attributes, FlowControl, Permit, Rejected, RequestInfo, User, WorkEstimate};
 
 fn main() {
     let level = PriorityLevelConfiguration::builder("jobs")

@@ -7,78 +7,134 @@ mod layer;
 mod observe;
 mod sync;
 
-pub use control::admit::{Admit, Arrived};
-pub use control::builder::Builder;
-pub use control::class::Class;
-pub use control::clock::ManualClock;
-pub use control::flow_control::{FlowControl, Report};
-pub use control::into_objects::IntoObjects;
-pub use control::long_running::LongRunning;
-pub use control::permit::{Permit, SharedPermit};
+pub use control::builder::FlowControlBuilder;
+pub use control::flow_control::FlowControl;
+pub use control::permit::Permit;
 pub use control::rejected::Rejected;
-pub use control::request::{Details, Patience, Request};
-pub use control::seat_times::SeatTimes;
-pub use layer::admitted::{
-    Admitted, AdmittedRequest, HandOver, InsertAdmitted, PassAdmitted, RequestHead, RequestOnly,
-};
-pub use layer::body::FlowBody;
-pub use layer::digest::{Digest, Digested, PresetDigest};
+pub use layer::admitted::Admitted;
 pub use layer::flow_layer::FlowLayer;
-pub use layer::future::FlowFuture;
 #[doc(hidden)]
 pub use layer::grpc;
-pub use layer::identify::{self, Identify};
-pub use layer::occupancy::Occupancy;
-pub use layer::refusal::Refusal;
-pub use layer::response::RejectionForm;
-pub use layer::service::FlowService;
-pub use layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
+pub use layer::identify;
 pub use observe::debug;
-pub use observe::explain::{
-    ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel, TriedSchema, WaitOutcome,
-};
-pub use observe::flows::{FlowDelay, FlowFigures, FlowId, FlowMoment, FlowUsage, LevelFlows};
-pub use observe::metrics::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
-pub use observe::status::{LevelStatus, SeatLimits};
 
 pub use evenkeel_api as api;
 #[doc(inline)]
 pub use evenkeel_api::Preset;
 #[doc(inline)]
-pub use evenkeel_api::decode::Problems;
-#[doc(inline)]
 pub use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 #[doc(inline)]
-pub use evenkeel_engine::controller::{Borrowing, Dangling, Objects, TooFewSeats, UnknownBorrowing, Unusable};
-#[doc(inline)]
-pub use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
-#[doc(inline)]
-pub use evenkeel_engine::work::{EstimatorConfig, ListCosting};
-#[doc(inline)]
-pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
+pub use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
 
-#[cfg(feature = "metrics")]
-pub mod metrics {
-    //! Metrics: the page that a scrape gets, what is declared, and those of the process.
+pub mod objects {
+    //! Flow schemas and priority levels: what a flow control accepts as its objects, and what comes of them.
+    //!
+    //! [`FlowSchema`](crate::FlowSchema) and [`PriorityLevelConfiguration`](crate::PriorityLevelConfiguration) themselves are at the
+    //! root of the crate; their builders are in [`api::build`](crate::api::build).
 
-    pub use crate::observe::metrics::{
-        Metric, MetricKind, MetricsPage, RegisterError, declared, register_named, register_process,
+    pub use crate::control::flow_control::Report;
+    pub use crate::control::into_objects::IntoObjects;
+    #[doc(inline)]
+    pub use evenkeel_api::decode::Problems;
+    #[doc(inline)]
+    pub use evenkeel_engine::controller::{Dangling, Objects, TooFewSeats, Unusable};
+}
+
+pub mod request {
+    //! Requests that do not come through the layer: what [`FlowControl::admit`](crate::FlowControl::admit) and
+    //! [`FlowControl::arrive`](crate::FlowControl::arrive) take and give.
+
+    pub use crate::control::admit::{Admit, Arrived};
+    pub use crate::control::class::Class;
+    pub use crate::control::long_running::LongRunning;
+    pub use crate::control::permit::SharedPermit;
+    pub use crate::control::request::{Details, FlowRequest, Patience};
+    pub use crate::control::seat_times::SeatTimes;
+    #[doc(inline)]
+    pub use evenkeel_engine::queue_set::Rejection;
+}
+
+pub mod service {
+    //! The service that [`FlowLayer`](crate::FlowLayer) makes, and what it is told and tells.
+    //!
+    //! Most services need two of these: [`Occupancy`] for responses that go on for long, and [`Refusal`] for responses in an error
+    //! format of their own.
+
+    pub use crate::layer::admitted::{
+        AdmittedRequest, HandOver, InsertAdmitted, PassAdmitted, RequestHead, RequestOnly,
     };
-    /// The crate whose registries are used here.
-    pub use prometheus_client;
+    pub use crate::layer::body::FlowBody;
+    pub use crate::layer::future::FlowFuture;
+    pub use crate::layer::occupancy::Occupancy;
+    pub use crate::layer::refusal::Refusal;
+    pub use crate::layer::response::RejectionForm;
+    pub use crate::layer::service::FlowService;
+}
+
+pub mod digest {
+    //! What requests ask for: [`Digest`], and ready-made digests with their parts.
+
+    pub use crate::layer::digest::{Digest, Digested, PresetDigest};
+    #[doc(inline)]
+    pub use evenkeel_engine::digest::routes::{Attribute, Route, RouteError, RouteErrors, RouteTable, TemplateFault};
+    #[doc(inline)]
+    pub use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths, Query};
+}
+
+pub mod work {
+    //! How many seats requests take: what [`FlowLayer::work`](crate::FlowLayer::work) takes.
+
+    pub use crate::layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
+    #[doc(inline)]
+    pub use evenkeel_engine::LevelInfo;
+    #[doc(inline)]
+    pub use evenkeel_engine::work::{EstimatorConfig, ListCosting};
 }
 
 pub mod division {
-    //! How seats are divided among the levels: what [`Builder::divide_seats`](crate::Builder::divide_seats) takes.
+    //! How seats are divided among the levels, and lent: what
+    //! [`FlowControlBuilder::divide_seats`](crate::FlowControlBuilder::divide_seats) and
+    //! [`FlowControlBuilder::borrowing`](crate::FlowControlBuilder::borrowing) take.
 
     #[doc(inline)]
     pub use evenkeel_engine::borrowing::{
         AdjustedLevel, Adjustment, DivideSeats, ExactDivision, FaithfulDivision, LevelDemand,
     };
+    #[doc(inline)]
+    pub use evenkeel_engine::controller::{Borrowing, UnknownBorrowing};
+}
+
+pub mod clock {
+    //! Time that is set by hand: what [`FlowControlBuilder::manual_clock`](crate::FlowControlBuilder::manual_clock) takes.
+
+    pub use crate::control::clock::ManualClock;
+}
+
+pub mod status {
+    //! What levels and flows are doing: the structures that [`FlowControl::status`](crate::FlowControl::status),
+    //! [`FlowControl::flows`](crate::FlowControl::flows) and [`FlowControl::reading`](crate::FlowControl::reading) give.
+
+    pub use crate::observe::flows::{FlowDelay, FlowFigures, FlowId, FlowMoment, FlowUsage, LevelFlows};
+    pub use crate::observe::metrics::{
+        DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading,
+    };
+    pub use crate::observe::status::{LevelStatus, SeatLimits};
+    #[doc(inline)]
+    pub use evenkeel_engine::queue_set::QueuingDiscipline;
+}
+
+pub mod explain {
+    //! Why a request goes where it goes: the structures that [`FlowControl::explain`](crate::FlowControl::explain) gives.
+
+    pub use crate::observe::explain::{
+        ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel, TriedSchema,
+        WaitOutcome,
+    };
 }
 
 pub mod observer {
-    //! Learn of arrivals, starts, ends and rejections: what [`Builder::observe`](crate::Builder::observe) takes.
+    //! Learn of arrivals, starts, ends and rejections: what
+    //! [`FlowControlBuilder::observe`](crate::FlowControlBuilder::observe) takes.
 
     #[doc(inline)]
     pub use evenkeel_engine::level::{NewRequest, Observer};
@@ -90,13 +146,15 @@ pub mod observer {
     pub use evenkeel_engine::{Flow, LevelId};
 }
 
-pub mod digest {
-    //! What requests ask for: ready-made [digests](crate::Digest), and their parts.
+#[cfg(feature = "metrics")]
+pub mod metrics {
+    //! Metrics: the page that a scrape gets, what is declared, and those of the process.
 
-    #[doc(inline)]
-    pub use evenkeel_engine::digest::routes::{Attribute, Route, RouteError, RouteErrors, RouteTable, TemplateFault};
-    #[doc(inline)]
-    pub use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths, Query};
+    pub use crate::observe::metrics::{
+        Metric, MetricKind, MetricsPage, RegisterError, declared, register_named, register_process,
+    };
+    /// The crate whose registries are used here.
+    pub use prometheus_client;
 }
 
 #[cfg(test)]

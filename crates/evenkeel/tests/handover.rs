@@ -45,7 +45,7 @@ use control::clock::ManualClock;
 use control::flow_control::FlowControl;
 use control::permit::Permit;
 use control::rejected::Rejected;
-use control::request::Request;
+use control::request::FlowRequest;
 use control::seat_times::SeatTimes;
 use service::{assert_idle, attributes, level_names, objects, queuing, totals, user};
 
@@ -96,7 +96,7 @@ fn a_seat_is_not_idle_between_two_requests_of_a_level() {
                 flow.set_borrowing(borrowing);
                 let tenant = user("a", "tenants");
                 let [first, second] = [(); 2].map(|()| Arc::<SeatTimes>::default());
-                let arrive = |times| flow.arrive_request(Request::new(attributes(&tenant)).seat_times(times));
+                let arrive = |times| flow.arrive_request(FlowRequest::new(attributes(&tenant)).seat_times(times));
                 let permit = block_on(arrive(&first)).expect("a permit");
                 let waits = arrive(&second);
                 let finish = thread::spawn(move || drop(permit));

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use evenkeel::digest::{Digest, Digested};
 use evenkeel::identify::{Anonymous, Unidentified, authenticated};
-use evenkeel::{
-    Admitted, AdmittedRequest, Digest, Digested, EstimateWork, FlowControl, Occupancy, RequestInfo, User, WorkEstimate,
-    WorkInput,
-};
+use evenkeel::service::{AdmittedRequest, Occupancy};
+use evenkeel::work::{EstimateWork, WorkInput};
+use evenkeel::{Admitted, FlowControl, RequestInfo, User, WorkEstimate};
 use evenkeel_counting_allocator::{Counting, allocations};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
@@ -127,7 +127,7 @@ fn a_request_that_has_waited_gets_the_same() {
     drop(permit);
     let Poll::Ready(Ok(mut response)) = waits.as_mut().poll(&mut context) else { panic!("it waits") };
     assert!(waits.waiting_request().is_none());
-    let (class, user) = response.extensions_mut().remove::<(evenkeel::Class, Arc<User>)>().unwrap();
+    let (class, user) = response.extensions_mut().remove::<(evenkeel::request::Class, Arc<User>)>().unwrap();
     assert_eq!((class.flow_schema(), class.priority_level()), ("patient", "patient"));
     assert_eq!((class.flow_schema_uid(), class.priority_level_uid()), ("schema-2", "level-2"));
     assert_eq!(&*user.name, "system:anonymous");

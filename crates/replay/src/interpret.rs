@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use evenkeel::Occupancy;
+use evenkeel::service::Occupancy;
 use evenkeel_api::Preset;
 use evenkeel_engine::RequestInfo;
 use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths};

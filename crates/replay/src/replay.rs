@@ -1,6 +1,6 @@
 //! `Replay`: reads logs, and lets their requests arrive at one or two simulated servers.
 
-use evenkeel::Occupancy;
+use evenkeel::service::Occupancy;
 use evenkeel_api::Preset;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_engine::digest::Query;

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use evenkeel::Digest;
+use evenkeel::digest::Digest;
 use evenkeel_api::Preset;
 use evenkeel_engine::digest::{PathParameters, normal_path_with};
 use evenkeel_gateway::RequestRules;

@@ -8,9 +8,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use evenkeel::{
-    Attributes, FlowControl, FlowSchema, Objects, PriorityLevelConfiguration, RequestInfo, User, WorkEstimate,
-};
+use evenkeel::objects::Objects;
+use evenkeel::{Attributes, FlowControl, FlowSchema, PriorityLevelConfiguration, RequestInfo, User, WorkEstimate};
 use evenkeel_bars::{Bar, Bars};
 use evenkeel_gateway::observe::dashboard::{Frames, Recording};
 use evenkeel_process::{free_address, median};

@@ -7,9 +7,9 @@ use std::sync::Barrier;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use evenkeel::division::Borrowing;
 use evenkeel::{
-    Attributes, Borrowing, FlowControl, FlowSchema, Permit, Preset, PriorityLevelConfiguration, RequestInfo, User,
-    WorkEstimate,
+    Attributes, FlowControl, FlowSchema, Permit, Preset, PriorityLevelConfiguration, RequestInfo, User, WorkEstimate,
 };
 use evenkeel_bars::{Bar, Bars};
 

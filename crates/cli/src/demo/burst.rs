@@ -6,7 +6,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use evenkeel::{Attributes, Borrowing, FlowControl, RequestInfo, User, WorkEstimate};
+use evenkeel::division::Borrowing;
+use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
 
 /// The level: one of those that a Kubernetes API starts with.
 const LEVEL: &str = "workload-low";

@@ -14,7 +14,11 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use clap::{ArgGroup, Args};
-use evenkeel::{Borrowing, Explanation, FlowControl, Identify as _, Objects, User};
+use evenkeel::division::Borrowing;
+use evenkeel::explain::Explanation;
+use evenkeel::identify::Identify as _;
+use evenkeel::objects::Objects;
+use evenkeel::{FlowControl, User};
 use evenkeel_api::Preset;
 use evenkeel_gateway::identity::{Identification, PeerIdentity};
 use evenkeel_gateway::objects::source;

@@ -1,6 +1,7 @@
 //! An explanation for people.
 
-use evenkeel::{ExpectedWait, ExplainedQueuing, ExplainedRequest, Explanation, LiveLevel, SeatLimits, WaitOutcome};
+use evenkeel::explain::{ExpectedWait, ExplainedQueuing, ExplainedRequest, Explanation, LiveLevel, WaitOutcome};
+use evenkeel::status::SeatLimits;
 
 use super::question::Question;
 use crate::terminal::{Column, Paint, Shade, Table, printable};
@@ -189,7 +190,8 @@ fn duration(ms: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel::{FlowControl, Objects};
+    use evenkeel::FlowControl;
+    use evenkeel::objects::Objects;
     use evenkeel_api::Preset;
     use evenkeel_gateway::{Config, RequestRules};
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use evenkeel::{Explanation, Objects};
+use evenkeel::explain::Explanation;
+use evenkeel::objects::Objects;
 use evenkeel_api::decode::{Manifest, Strictness};
 use evenkeel_api::{GROUP, Kind, Preset, Version};
 use evenkeel_gateway::FetchLimits;

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use evenkeel::{Arrived, FlowControl, Permit};
+use evenkeel::request::Arrived;
+use evenkeel::{FlowControl, Permit};
 use evenkeel_bars::{Bar, Bars, nanos_per_operation};
 use evenkeel_counting_allocator::counted;
 use evenkeel_engine::{User, WorkEstimate};

@@ -16,7 +16,7 @@ use crate::control::class::Class;
 use crate::control::flow_control::FlowControl;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
-use crate::control::request::Request;
+use crate::control::request::FlowRequest;
 use crate::layer::work::EstimateWork;
 
 /// Lets a request in: waits until it may run. Made by [`FlowControl::admit`].
@@ -30,7 +30,7 @@ pub struct Admit<'a, W = WorkEstimate> {
 }
 
 enum AdmitState<'a, W> {
-    Unpolled(Request<'a, W>),
+    Unpolled(FlowRequest<'a, W>),
     Arrived(Arrived),
     Done,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Waiting {
 // === impl Admit ===
 
 impl<'a, W> Admit<'a, W> {
-    pub(crate) fn new(flow: &'a FlowControl, request: Request<'a, W>) -> Self {
+    pub(crate) fn new(flow: &'a FlowControl, request: FlowRequest<'a, W>) -> Self {
         Self { flow, state: AdmitState::Unpolled(request) }
     }
 }

@@ -1,4 +1,4 @@
-//! `Builder`: sets up a flow control.
+//! `FlowControlBuilder`: sets up a flow control.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -25,7 +25,7 @@ use crate::observe::trace;
 /// requests are their methods and paths. [`kubernetes`](Self::kubernetes) makes it one for a Kubernetes API.
 #[derive(Debug, Clone)]
 #[must_use = "call `build` at the end"]
-pub struct Builder {
+pub struct FlowControlBuilder {
     preset: Preset,
     server_concurrency: u32,
     division: DivisionChoice,
@@ -44,9 +44,9 @@ const WAIT_LIMIT_DEFAULT: Duration = Duration::from_secs(15);
 /// When the keeper goes on after somebody that it woke has panicked.
 const PAUSE_AFTER_PANIC: Duration = Duration::from_millis(10);
 
-// === impl Builder ===
+// === impl FlowControlBuilder ===
 
-impl Builder {
+impl FlowControlBuilder {
     /// For a Kubernetes API: the objects that a kube-apiserver starts with, its URLs, its rules for long-running requests and
     /// for dividing seats, and users and groups whose names begin with `system:`.
     ///
@@ -68,7 +68,7 @@ impl Builder {
     /// request, write `/*`.
     ///
     /// The paths are those that the layer sees: a router that is nested in another may have removed a prefix. Clients are
-    /// identified first, so let [`Identify`](crate::Identify) accept requests for these paths without credentials.
+    /// identified first, so let [`Identify`](crate::identify::Identify) accept requests for these paths without credentials.
     ///
     /// It adds a flow schema `exempt-paths` to the objects, also to those that [`FlowControl::apply`] is given later.
     ///
@@ -124,7 +124,8 @@ impl Builder {
     /// annotation `evenkeel.dev/borrowing-weight` says who gets more of what is left over.
     ///
     /// ```
-    /// use evenkeel::{Borrowing, FlowControl};
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::division::Borrowing;
     ///
     /// // The levels of a Kubernetes API, which do not wait for seats that others leave unused.
     /// let flow = FlowControl::builder().kubernetes().borrowing(Borrowing::Immediate).drive_by_hand().build();
@@ -166,9 +167,8 @@ impl Builder {
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicU64, Ordering};
     ///
-    /// use evenkeel::FlowControl;
     /// use evenkeel::observer::{Instant, Observer, RequestId};
-    /// use evenkeel::{Attributes, RequestInfo, User, WorkEstimate};
+    /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
     ///
     /// /// Counts what starts, in all levels together.
     /// #[derive(Debug)]
@@ -297,7 +297,7 @@ impl Builder {
     }
 }
 
-impl Default for Builder {
+impl Default for FlowControlBuilder {
     fn default() -> Self {
         Self {
             preset: Preset::default(),

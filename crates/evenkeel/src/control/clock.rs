@@ -16,12 +16,12 @@ pub(crate) enum Clock {
 }
 
 /// A clock that is set by hand, for services with a time of their own and for tests. Clones are the same clock: hand one
-/// to [`Builder::manual_clock`](crate::Builder::manual_clock), and one to
-/// [`KubernetesWork::with_manual_clock`](crate::KubernetesWork::with_manual_clock) if that is used.
+/// to [`FlowControlBuilder::manual_clock`](crate::FlowControlBuilder::manual_clock), and one to
+/// [`KubernetesWork::with_manual_clock`](crate::work::KubernetesWork::with_manual_clock) if that is used.
 ///
 /// ```
 /// use std::time::Duration;
-/// use evenkeel::ManualClock;
+/// use evenkeel::clock::ManualClock;
 ///
 /// let clock = ManualClock::new();
 /// clock.advance(Duration::from_secs(10));

@@ -19,7 +19,7 @@ use evenkeel_engine::{Attributes, LevelInfo, WorkEstimate};
 
 use crate::control::admission::Admission;
 use crate::control::admit::{Admit, Arrived, Place, Waiting};
-use crate::control::builder::Builder;
+use crate::control::builder::FlowControlBuilder;
 use crate::control::clock::{Clock, nanos};
 use crate::control::into_objects::IntoObjects;
 use crate::control::kept_details::KeptDetails;
@@ -30,7 +30,7 @@ use crate::control::long_running::Counting;
 use crate::control::observers::Observers;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
-use crate::control::request::{Details, Incoming, Request};
+use crate::control::request::{Details, FlowRequest, Incoming};
 use crate::control::seat_division::{DivisionChoice, SeatController, preset_borrowing};
 use crate::control::snapshot::{Destination, LevelChanges, LevelTable, Snapshot};
 use crate::control::upkeep::Upkeep;
@@ -136,8 +136,8 @@ fn whole_ns(duration: Duration) -> u64 {
 
 impl FlowControl {
     /// Sets up the flow control of a service.
-    pub fn builder() -> Builder {
-        Builder::default()
+    pub fn builder() -> FlowControlBuilder {
+        FlowControlBuilder::default()
     }
 
     pub(crate) fn new(setup: Setup) -> (Self, Report) {
@@ -178,7 +178,8 @@ impl FlowControl {
     /// that cannot be used are ignored, with a warning.
     ///
     /// ```
-    /// use evenkeel::{FlowControl, Problems};
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::objects::Problems;
     ///
     /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), Problems> {
     ///     let report = flow.apply(manifest)?;
@@ -211,7 +212,8 @@ impl FlowControl {
     /// level is then without seats, which its [`Report`] says.
     ///
     /// ```
-    /// use evenkeel::{FlowControl, Objects, PriorityLevelConfiguration};
+    /// use evenkeel::objects::Objects;
+    /// use evenkeel::{FlowControl, PriorityLevelConfiguration};
     ///
     /// let level = |name| PriorityLevelConfiguration::builder(name).limited(|l| l.shares(10).reject()).build().into();
     /// let objects: Objects = ["orders", "reports", "rest"].map(level).into_iter().collect();
@@ -230,8 +232,8 @@ impl FlowControl {
         control.controller.check_seats(control.controller.objects(), seats.into())
     }
 
-    /// The server has so many seats in all from now on: see [`Builder::server_concurrency`]. They are divided among the levels
-    /// at once. Requests that run go on, and where there are fewer seats than they take, no other request starts until
+    /// The server has so many seats in all from now on: see [`FlowControlBuilder::server_concurrency`]. They are divided among
+    /// the levels at once. Requests that run go on, and where there are fewer seats than they take, no other request starts until
     /// enough of them have ended.
     ///
     /// ```
@@ -251,7 +253,8 @@ impl FlowControl {
             .change(|controller, changes, now| Change::Seats(controller.set_server_limit(seats.into(), changes, now)));
     }
 
-    /// Levels borrow seats from each other in this way from now on; `None`: as the preset does. See [`Builder::borrowing`].
+    /// Levels borrow seats from each other in this way from now on; `None`: as the preset does. See
+    /// [`FlowControlBuilder::borrowing`].
     /// Requests that run go on, and requests that wait keep their places (BM-3).
     pub fn set_borrowing(&self, borrowing: impl Into<Option<Borrowing>>) {
         let borrowing = borrowing.into().unwrap_or_else(|| preset_borrowing(self.preset()));
@@ -262,7 +265,7 @@ impl FlowControl {
     }
 
     /// How long newcomers may have to wait for a seat from now on before some are kept for them: see
-    /// [`Builder::newcomer_wait`].
+    /// [`FlowControlBuilder::newcomer_wait`].
     pub fn set_newcomer_wait(&self, wait: Duration) {
         let wait = nanos(wait);
         self.shared.change(|controller, changes, now| {
@@ -278,8 +281,8 @@ impl FlowControl {
         self.shared.control().controller.borrowing()
     }
 
-    /// How long requests wait at most from now on, if they do not say so themselves: see [`Builder::wait_limit`]. Requests
-    /// that wait already keep their limit.
+    /// How long requests wait at most from now on, if they do not say so themselves: see
+    /// [`FlowControlBuilder::wait_limit`]. Requests that wait already keep their limit.
     pub fn set_wait_limit(&self, limit: Duration) {
         self.shared.wait_limit_ns.store(whole_ns(limit), Ordering::Relaxed);
     }
@@ -288,23 +291,23 @@ impl FlowControl {
     ///
     /// The request arrives with the first poll, and leaves its queue when the future is dropped.
     pub fn admit<'a, W: EstimateWork>(&'a self, attributes: Attributes<'a>, work: W) -> Admit<'a, W> {
-        self.admit_request(Request::new(attributes).work(work))
+        self.admit_request(FlowRequest::new(attributes).work(work))
     }
 
     /// The same for a request about which there is more to say.
-    pub fn admit_request<'a, W: EstimateWork>(&'a self, request: Request<'a, W>) -> Admit<'a, W> {
+    pub fn admit_request<'a, W: EstimateWork>(&'a self, request: FlowRequest<'a, W>) -> Admit<'a, W> {
         Admit::new(self, request)
     }
 
     /// A request arrives now, before the future that it gives is polled: it is classified, and started, put into a queue or
     /// rejected. The future borrows nothing, so that it can be sent to another task.
     pub fn arrive<W: EstimateWork>(&self, attributes: Attributes<'_>, work: W) -> Arrived {
-        self.arrive_request(Request::new(attributes).work(work))
+        self.arrive_request(FlowRequest::new(attributes).work(work))
     }
 
     /// The same for a request about which there is more to say.
-    pub fn arrive_request<W: EstimateWork>(&self, request: Request<'_, W>) -> Arrived {
-        let Request { attributes, work, patience, details, is_watch, is_long_running, watches, times } = request;
+    pub fn arrive_request<W: EstimateWork>(&self, request: FlowRequest<'_, W>) -> Arrived {
+        let FlowRequest { attributes, work, patience, details, is_watch, is_long_running, watches, times } = request;
         let (head, digest) = (details.as_ref().map(Details::head), DigestId::default());
         let estimate = |level: &LevelInfo| {
             let query = Query::new("");
@@ -339,7 +342,7 @@ impl FlowControl {
     /// may, divides the seats among the levels every ten seconds, and removes levels that have run out of requests. Returns the
     /// time until something is due again, if nothing else happens before.
     ///
-    /// A flow control that was [built](Builder::build) inside of a tokio runtime calls this by itself.
+    /// A flow control that was [built](FlowControlBuilder::build) inside of a tokio runtime calls this by itself.
     pub fn tick(&self) -> Duration {
         self.shared.tick()
     }
@@ -349,7 +352,8 @@ impl FlowControl {
         self.shared.adjust();
     }
 
-    /// When the clock of the flow control began, which [`SeatTimes`](crate::SeatTimes) count from; `None` if it is set by hand.
+    /// When the clock of the flow control began, which [`SeatTimes`](crate::request::SeatTimes) count from; `None` if it is
+    /// set by hand.
     pub fn clock_start(&self) -> Option<std::time::Instant> {
         self.shared.upkeep.clock.std_start()
     }

@@ -6,10 +6,12 @@ use evenkeel_api::{AnyObject, Preset};
 use evenkeel_engine::controller::Objects;
 
 /// Anything that objects can be made of: the text of a manifest, a manifest that has been read, one object or several.
-/// [`Builder::objects`](crate::Builder::objects) and [`FlowControl::apply`](crate::FlowControl::apply) take them.
+/// [`FlowControlBuilder::objects`](crate::FlowControlBuilder::objects) and
+/// [`FlowControl::apply`](crate::FlowControl::apply) take them.
 ///
 /// ```
-/// use evenkeel::{FlowControl, FlowSchema, Problems};
+/// use evenkeel::objects::Problems;
+/// use evenkeel::{FlowControl, FlowSchema};
 ///
 /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), Problems> {
 ///     flow.apply(manifest)?; // A text may have problems,

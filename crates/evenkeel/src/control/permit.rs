@@ -69,7 +69,7 @@ impl Permit {
 
     /// Takes over the request's place among the long-running requests of its level, to keep it for longer than the permit:
     /// until the connection of an upgrade has ended, say. `None` if the request is
-    /// [not long-running](crate::Request::long_running), or if somebody has taken it already.
+    /// [not long-running](crate::request::FlowRequest::long_running), or if somebody has taken it already.
     ///
     /// The layer does so for responses that give their seats back early, and keeps it until their bodies have ended. A
     /// handler that [shares the permit](crate::FlowLayer::share_permits) and switches protocols can keep it itself:
@@ -78,7 +78,7 @@ impl Permit {
     /// use axum::Extension;
     /// use axum::extract::Request;
     /// use axum::http::StatusCode;
-    /// use evenkeel::SharedPermit;
+    /// use evenkeel::request::SharedPermit;
     ///
     /// async fn socket(Extension(permit): Extension<SharedPermit>, mut request: Request) -> StatusCode {
     ///     let place = permit.take_long_running();

@@ -14,15 +14,16 @@ use crate::layer::work::EstimateWork;
 /// A request that is about to arrive.
 ///
 /// ```
-/// use evenkeel::{Attributes, Patience, Request, RequestInfo, User, WorkEstimate};
+/// use evenkeel::request::{FlowRequest, Patience};
+/// use evenkeel::{Attributes, RequestInfo, User, WorkEstimate};
 ///
 /// let (user, info) = (User::default(), RequestInfo::default());
-/// let request = Request::new(Attributes { user: &user, request: &info })
+/// let request = FlowRequest::new(Attributes { user: &user, request: &info })
 ///     .work(WorkEstimate::seats(3))
 ///     .patience(Patience::deadline_in(std::time::Duration::from_secs(8)));
 /// ```
 #[derive(Debug, Clone)]
-pub struct Request<'a, W = WorkEstimate> {
+pub struct FlowRequest<'a, W = WorkEstimate> {
     pub(crate) attributes: Attributes<'a>,
     pub(crate) work: W,
     pub(crate) patience: Patience,
@@ -42,7 +43,7 @@ pub struct Patience {
     /// How long the request has from now on until nobody wants its response any more, if there is such a time.
     pub deadline_in: Option<Duration>,
     /// How long the request waits at most if it has no deadline; `None`: as the
-    /// [flow control](crate::Builder::wait_limit) says.
+    /// [flow control](crate::FlowControlBuilder::wait_limit) says.
     pub wait_limit: Option<Duration>,
 }
 
@@ -83,9 +84,9 @@ pub(crate) struct Incoming<'a, E> {
     pub(crate) times: Option<&'a Arc<SeatTimes>>,
 }
 
-// === impl Request ===
+// === impl FlowRequest ===
 
-impl<'a> Request<'a> {
+impl<'a> FlowRequest<'a> {
     /// An ordinary request: one seat, and nothing known about how long it makes sense.
     pub fn new(attributes: Attributes<'a>) -> Self {
         Self {
@@ -101,12 +102,12 @@ impl<'a> Request<'a> {
     }
 }
 
-impl<'a, W> Request<'a, W> {
+impl<'a, W> FlowRequest<'a, W> {
     /// How much work it is.
     #[must_use]
-    pub fn work<V: EstimateWork>(self, work: V) -> Request<'a, V> {
+    pub fn work<V: EstimateWork>(self, work: V) -> FlowRequest<'a, V> {
         let Self { attributes, work: _, patience, details, is_watch, is_long_running, watches, times } = self;
-        Request { attributes, work, patience, details, is_watch, is_long_running, watches, times }
+        FlowRequest { attributes, work, patience, details, is_watch, is_long_running, watches, times }
     }
 
     /// How long it may wait.

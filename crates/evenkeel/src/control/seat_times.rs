@@ -10,14 +10,17 @@ use evenkeel_engine::time::Instant;
 /// An access log that has these times says what the flow control did. A log that reads a clock itself does not: its thread may
 /// be interrupted between that and the decision, and other requests may be decided about in between.
 ///
-/// Give it to a [`Request`](crate::Request::seat_times), or put an [`Arc`](std::sync::Arc) of it into the extensions of a
+/// Give it to a [`FlowRequest`](crate::request::FlowRequest::seat_times), or put an [`Arc`](std::sync::Arc) of it into the
+/// extensions of a
 /// request that goes through a [`FlowLayer`](crate::FlowLayer), and look at it when the request has ended. Times are those of
 /// the flow control's clock, which began at [`FlowControl::clock_start`](crate::FlowControl::clock_start).
 ///
 /// ```
 /// use std::sync::Arc;
 /// use std::time::Duration;
-/// use evenkeel::{Attributes, FlowControl, ManualClock, Request, RequestInfo, SeatTimes, User};
+/// use evenkeel::clock::ManualClock;
+/// use evenkeel::request::{FlowRequest, SeatTimes};
+/// use evenkeel::{Attributes, FlowControl, RequestInfo, User};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
@@ -25,7 +28,7 @@ use evenkeel_engine::time::Instant;
 /// let flow = FlowControl::builder().manual_clock(clock.clone()).build();
 /// let (user, info, times) = (User::default(), RequestInfo::default(), Arc::<SeatTimes>::default());
 /// clock.advance(Duration::from_secs(5));
-/// let request = Request::new(Attributes { user: &user, request: &info }).seat_times(&times);
+/// let request = FlowRequest::new(Attributes { user: &user, request: &info }).seat_times(&times);
 /// let permit = flow.admit_request(request).await.unwrap();
 /// clock.advance(Duration::from_secs(2));
 /// drop(permit);

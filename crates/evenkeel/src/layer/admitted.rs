@@ -20,7 +20,8 @@ use crate::layer::identify::Unidentified;
 pub struct Admitted<X = ()> {
     /// Who calls.
     pub user: Arc<User>,
-    /// The flow schema and the priority level of the request; `None` if the request [is not limited](crate::Occupancy::None).
+    /// The flow schema and the priority level of the request; `None` if the request
+    /// [is not limited](crate::service::Occupancy::None).
     pub class: Option<Class>,
     /// The seats that the request was estimated to take; 0 if it is not limited.
     pub seats: u32,
@@ -29,7 +30,7 @@ pub struct Admitted<X = ()> {
     pub queue: Option<u32>,
     /// How long the request [waited](crate::Permit::waited) for its seats.
     pub waited: Duration,
-    /// What the [digest](crate::Digest::Extra) found beyond the [`RequestInfo`](crate::RequestInfo).
+    /// What the [digest](crate::digest::Digest::Extra) found beyond the [`RequestInfo`](crate::RequestInfo).
     pub extra: X,
 }
 

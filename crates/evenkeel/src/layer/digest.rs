@@ -16,8 +16,7 @@ use crate::layer::occupancy::Occupancy;
 /// [`FlowLayer::digest_with`](crate::FlowLayer::digest_with) for closures.
 ///
 /// ```
-/// use evenkeel::Digest;
-/// use evenkeel::digest::{Kubernetes, Route, RouteTable};
+/// use evenkeel::digest::{Digest, Kubernetes, Route, RouteTable};
 ///
 /// let (parts, ()) = http::Request::get("/shops/17/orders").body(()).unwrap().into_parts();
 /// let kubernetes = Kubernetes::default();
@@ -43,7 +42,7 @@ pub trait Digest {
     }
 
     /// How long the request waits for seats at most, if it does not say itself how much time it has; `None`: as long as the
-    /// [flow control](crate::Builder::wait_limit) says.
+    /// [flow control](crate::FlowControlBuilder::wait_limit) says.
     fn wait_limit(&self, _digested: &Digested<'_, Self::Extra>) -> Option<Duration> {
         None
     }

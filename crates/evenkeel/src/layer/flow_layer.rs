@@ -29,18 +29,17 @@ use crate::layer::work::EstimateWork;
 /// By default a request is its method and its path, and takes one seat to its end. A user whose name begins with `system:`
 /// gets a 401, and groups with such names are left out, because the mandatory objects exempt some of them from all limits.
 ///
-/// If the flow control is [for a Kubernetes API](crate::Builder::kubernetes), requests, long-running ones and names are what
-/// they are there.
+/// If the flow control is [for a Kubernetes API](crate::FlowControlBuilder::kubernetes), requests, long-running ones and
+/// names are what they are there.
 ///
 /// The response to a rejected request has the [`Rejected`](crate::Rejected) among its extensions, so that an outer layer can
 /// tell it from a response of the service. [`on_refusal`](Self::on_refusal) makes responses in a format of your own.
 ///
 /// ```
 /// use std::time::Duration;
-/// use evenkeel::FlowControl;
-/// use evenkeel::WorkEstimate;
 /// use evenkeel::digest::{Route, RouteTable};
 /// use evenkeel::identify::Anonymous;
+/// use evenkeel::{FlowControl, WorkEstimate};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
@@ -81,7 +80,7 @@ impl FlowControl {
         self.layer_with(identify)
     }
 
-    /// A layer for services that are called with [`FlowService::call_as`](crate::FlowService::call_as), which says for each
+    /// A layer for services that are called with [`FlowService::call_as`](crate::service::FlowService::call_as), which says for each
     /// request who is calling. The service is no `tower` service.
     pub fn layer_without_identity(&self) -> FlowLayer<NoIdentity> {
         self.layer_with(NoIdentity)
@@ -113,7 +112,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
 
     /// Takes every request for what its method and its path say, and none for one of Kubernetes: `/api/v1/orders` is a
     /// path as any other, and no path, query or method gives seats back early or goes past the limits. This is the default,
-    /// unless the flow control is [for a Kubernetes API](crate::Builder::kubernetes).
+    /// unless the flow control is [for a Kubernetes API](crate::FlowControlBuilder::kubernetes).
     ///
     /// Every request keeps its seats to its end then; [`long_running`](Self::long_running) says otherwise.
     ///
@@ -134,8 +133,8 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
 
     /// What is asked: the Kubernetes API with other prefixes, or a table of routes.
     ///
-    /// If the flow control is [for a Kubernetes API](crate::Builder::kubernetes), the verb that the digest finds decides which
-    /// requests run for long, unless [`long_running`](Self::long_running) says otherwise. Where no route fits, the verb is
+    /// If the flow control is [for a Kubernetes API](crate::FlowControlBuilder::kubernetes), the verb that the digest finds
+    /// decides which requests run for long, unless [`long_running`](Self::long_running) says otherwise. Where no route fits, the verb is
     /// the method in lower case: a client that sends `PROXY` is not limited then, as in Kubernetes.
     pub fn digest<E: Digest + Send + Sync + 'static>(self, digest: E) -> FlowLayer<I, E, W, H> {
         let Rules { identify, work, settings, .. } = self.rules;
@@ -147,9 +146,8 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// request but its method and its URI then.
     ///
     /// ```
-    /// use evenkeel::FlowControl;
-    /// use evenkeel::RequestInfo;
     /// use evenkeel::identify::Anonymous;
+    /// use evenkeel::{FlowControl, RequestInfo};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
@@ -168,14 +166,14 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         self.digest(digest)
     }
 
-    /// How much work a request is: the same for all, what a closure says, or [`KubernetesWork`](crate::KubernetesWork).
+    /// How much work a request is: the same for all, what a closure says, or [`KubernetesWork`](crate::work::KubernetesWork).
     ///
     /// The arguments of a closure need their types, so that it holds for all requests:
     ///
     /// ```
-    /// use evenkeel::FlowControl;
-    /// use evenkeel::{Attributes, LevelInfo, WorkEstimate};
     /// use evenkeel::identify::Anonymous;
+    /// use evenkeel::work::LevelInfo;
+    /// use evenkeel::{Attributes, FlowControl, WorkEstimate};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
@@ -195,14 +193,15 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         FlowLayer::new(Rules { identify, digest, work: Arc::new(work), settings })
     }
 
-    /// Calls the inner service with an [`AdmittedRequest`](crate::AdmittedRequest): the request, who sent it, its flow schema
+    /// Calls the inner service with an [`AdmittedRequest`](crate::service::AdmittedRequest): the request, who sent it, its flow schema
     /// and priority level, and what the [digest](Digest::Extra) found. Allocates nothing.
     ///
     /// Every request is identified then, also one that [is not limited](Occupancy::None).
     ///
     /// ```
+    /// use evenkeel::FlowControl;
     /// use evenkeel::identify::Anonymous;
-    /// use evenkeel::{AdmittedRequest, FlowControl};
+    /// use evenkeel::service::AdmittedRequest;
     /// use http::{Request, Response};
     /// use http_body_util::Full;
     /// use tower::{Layer, ServiceExt, service_fn};
@@ -248,7 +247,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     }
 
     /// Which requests run for long, and for how long they take their seats. By default all take them to their ends, or what
-    /// [`Occupancy::kubernetes`] says if the flow control is [for a Kubernetes API](crate::Builder::kubernetes).
+    /// [`Occupancy::kubernetes`] says if the flow control is [for a Kubernetes API](crate::FlowControlBuilder::kubernetes).
     ///
     /// A response that switches protocols gives its seats back whatever this says: a 101, or a successful response to CONNECT, as
     /// for a `WebSocket` over HTTP/2.
@@ -256,8 +255,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// Whoever can choose what this looks at can go past the limits: look at what the service alone decides.
     ///
     /// ```
-    /// use evenkeel::{FlowControl, Occupancy};
+    /// use evenkeel::FlowControl;
     /// use evenkeel::identify::Anonymous;
+    /// use evenkeel::service::Occupancy;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
@@ -283,18 +283,18 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// Nothing is stopped when the time is over.
     ///
     /// Without this it is what the request itself says, if that is less than four times the
-    /// [`wait_limit`](crate::Builder::wait_limit): the parameter `timeout` of a Kubernetes request (HF-7), or the header
+    /// [`wait_limit`](crate::FlowControlBuilder::wait_limit): the parameter `timeout` of a Kubernetes request (HF-7), or the header
     /// `grpc-timeout` of a call of gRPC. What cannot be read as a time is left to the service.
     ///
     /// Only ordinary requests are asked for: those that keep their seats [to the headers](Occupancy::ToTheHeaders) are
-    /// meant to go on and have no deadline (HF-7), and wait for the [`wait_limit`](crate::Builder::wait_limit).
+    /// meant to go on and have no deadline (HF-7), and wait for the [`wait_limit`](crate::FlowControlBuilder::wait_limit).
     pub fn deadline(mut self, deadline: impl Fn(&Parts) -> Option<Duration> + Send + Sync + 'static) -> Self {
         self.rules.settings.deadline = Some(Arc::new(deadline));
         self
     }
 
     /// Lets users and groups have names that begin with `system:`, as they may for a
-    /// [Kubernetes API](crate::Builder::kubernetes). The group `system:masters` is not limited.
+    /// [Kubernetes API](crate::FlowControlBuilder::kubernetes). The group `system:masters` is not limited.
     ///
     /// Say it only if whoever says who is calling gives such names to nobody who just asks for one.
     pub fn allow_system_names(mut self) -> Self {
@@ -302,7 +302,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         self
     }
 
-    /// Gives every handler a share of its request's permit: a [`SharedPermit`](crate::SharedPermit) among the extensions of
+    /// Gives every handler a share of its request's permit: a [`SharedPermit`](crate::request::SharedPermit) among the extensions of
     /// the request.
     ///
     /// A request has its seats until its response has ended, or its future is dropped because the client has left.
@@ -312,8 +312,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     ///
     /// ```
     /// use axum::{Extension, Router, routing::post};
+    /// use evenkeel::FlowControl;
     /// use evenkeel::identify::Anonymous;
-    /// use evenkeel::{FlowControl, SharedPermit};
+    /// use evenkeel::request::SharedPermit;
     ///
     /// async fn resize(Extension(permit): Extension<SharedPermit>) -> &'static str {
     ///     // The work runs to its end even if the client leaves. It keeps its seat until then.
@@ -350,8 +351,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// that they get without this.
     ///
     /// ```
+    /// use evenkeel::FlowControl;
     /// use evenkeel::identify::Anonymous;
-    /// use evenkeel::{FlowControl, Refusal};
+    /// use evenkeel::service::Refusal;
     /// use http::Response;
     /// use http::header::{CONTENT_TYPE, RETRY_AFTER};
     ///

@@ -23,7 +23,7 @@ use crate::layer::rules::Settings;
 use crate::layer::work::Watch;
 
 pin_project! {
-    /// The response to a request. Made by [`FlowService`](crate::FlowService).
+    /// The response to a request. Made by [`FlowService`](crate::service::FlowService).
     ///
     /// `S` is the inner service, `Q` what it is called with, and `B` the body of its responses.
     ///

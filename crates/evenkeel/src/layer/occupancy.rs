@@ -5,8 +5,8 @@ use evenkeel_engine::RequestInfo;
 /// How long a request takes its seats.
 ///
 /// ```
-/// use evenkeel::Occupancy;
 /// use evenkeel::digest::Kubernetes;
+/// use evenkeel::service::Occupancy;
 ///
 /// let of = |method, target| Occupancy::kubernetes(&Kubernetes::default().digest(method, target).unwrap());
 /// assert_eq!(of("GET", "/api/v1/namespaces/shop/pods"), Occupancy::ToTheEnd);

@@ -61,7 +61,8 @@ impl Rejected {
     /// `X-Evenkeel-Expected-Wait` (seconds, if it is known), and the `details` of a `Status`, say what has happened.
     ///
     /// ```
-    /// use evenkeel::{Rejected, RejectionForm};
+    /// use evenkeel::Rejected;
+    /// use evenkeel::service::RejectionForm;
     ///
     /// fn respond(rejected: &Rejected, request: &http::HeaderMap) -> http::Response<bytes::Bytes> {
     ///     rejected.response(RejectionForm::Status, request)

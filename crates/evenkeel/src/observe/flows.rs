@@ -110,7 +110,7 @@ const LOOKED_AT: usize = 64;
 impl FlowControl {
     /// Who used each level within the last minute, and who delayed whom: so many flows by each figure, and the longest of the
     /// delays among so many, in ascending byte order of the levels' names. Empty unless flows are
-    /// [attributed](crate::Builder::attribute_flows).
+    /// [attributed](crate::FlowControlBuilder::attribute_flows).
     ///
     /// ```
     /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};

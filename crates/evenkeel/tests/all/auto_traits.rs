@@ -6,12 +6,14 @@ use std::fmt::Debug;
 use std::future::{Ready, ready};
 
 use bytes::Bytes;
+use evenkeel::clock::ManualClock;
 use evenkeel::identify::{Anonymous, TrustedHeaders, Unidentified, authenticated};
 use evenkeel::metrics::{MetricsPage, RegisterError};
-use evenkeel::{
-    Admit, Admitted, AdmittedRequest, Arrived, Builder, Class, FlowBody, FlowControl, KubernetesWork, LongRunning,
-    ManualClock, Permit, Problems, Refusal, Rejected, Report, SharedPermit,
-};
+use evenkeel::objects::{Problems, Report};
+use evenkeel::request::{Admit, Arrived, Class, LongRunning, SharedPermit};
+use evenkeel::service::{AdmittedRequest, FlowBody, Refusal};
+use evenkeel::work::KubernetesWork;
+use evenkeel::{Admitted, FlowControl, FlowControlBuilder, Permit, Rejected};
 use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::Empty;
@@ -30,7 +32,7 @@ fn types_are_send_sync_and_debug() {
     is_shared::<Admitted>();
     is_shared::<AdmittedRequest<()>>();
     is_shared::<Arrived>();
-    is_shared::<Builder>();
+    is_shared::<FlowControlBuilder>();
     is_shared::<Class>();
     is_shared::<FlowBody<Empty<Bytes>>>();
     is_shared::<FlowControl>();
@@ -47,7 +49,7 @@ fn types_are_send_sync_and_debug() {
     is_error::<RegisterError>();
     is_error::<Rejected>();
     is_error::<Unidentified>();
-    is_error::<evenkeel::UnknownBorrowing>();
+    is_error::<evenkeel::division::UnknownBorrowing>();
     is_error::<evenkeel::digest::DigestError>();
     is_error::<evenkeel::digest::RouteErrors>();
 }

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use evenkeel::{Arrived, FlowControl, ManualClock, Rejected};
+use evenkeel::clock::ManualClock;
+use evenkeel::request::Arrived;
+use evenkeel::{FlowControl, Rejected};
 use evenkeel_api::Preset;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::Rejection;

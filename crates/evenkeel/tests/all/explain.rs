@@ -117,7 +117,7 @@ fn matches(schema: &FlowSchema, attributes: Attributes<'_>) -> bool {
 
 /// The schemas, with the mandatory ones as the tests' objects have them.
 fn schemas() -> Vec<FlowSchema> {
-    let read = evenkeel::IntoObjects::into_objects(SCHEMAS, Preset::Kubernetes).unwrap();
+    let read = evenkeel::objects::IntoObjects::into_objects(SCHEMAS, Preset::Kubernetes).unwrap();
     let bootstrap = Objects::from(Preset::Kubernetes);
     read.flow_schemas.iter().chain(&bootstrap.flow_schemas).map(|schema| FlowSchema::clone(schema)).collect()
 }
@@ -218,7 +218,7 @@ fn the_fields_are_those_of_the_contract() {
     assert_eq!(json["live"]["name"], "tenants");
     assert_eq!(json["live"]["executing"], 0);
     assert_eq!(json["live"]["wait"]["outcome"], "starts");
-    let read: evenkeel::Explanation = serde_json::from_value(json.clone()).unwrap();
+    let read: evenkeel::explain::Explanation = serde_json::from_value(json.clone()).unwrap();
     assert_eq!(read, explained, "what is written can be read");
     let status = serde_json::to_value(flow.status()).unwrap();
     let tenants = status.as_array().unwrap().iter().find(|level| level["name"] == "tenants").unwrap();
@@ -303,7 +303,7 @@ fn what_would_become_of_a_request_is_what_becomes_of_it() {
 #[test]
 fn the_rule_behind_the_seats_is_named() {
     let flow = flow();
-    let work = evenkeel::KubernetesWork::default();
+    let work = evenkeel::work::KubernetesWork::default();
     work.set_objects("pods", 399, 10_000);
     let user = User::new("alice", ["dev"]);
     let kubernetes = evenkeel::digest::Kubernetes::default();
@@ -363,9 +363,9 @@ fn explanations_are_true_of_random_objects_and_requests() {
 fn an_estimate_may_look_at_the_flow_control() {
     let flow = flow();
     let (user, request) = (User::new("alice", ["dev"]), RequestInfo::default());
-    let seats = |_: Attributes<'_>, _: &evenkeel::LevelInfo| {
+    let seats = |_: Attributes<'_>, _: &evenkeel::work::LevelInfo| {
         // It takes the locks of the control plane and of all levels.
-        WorkEstimate::seats(if flow.status().iter().all(evenkeel::LevelStatus::is_idle) { 2 } else { 1 })
+        WorkEstimate::seats(if flow.status().iter().all(evenkeel::status::LevelStatus::is_idle) { 2 } else { 1 })
     };
     assert_eq!(flow.explain(Attributes { user: &user, request: &request }, seats).seats.initial, 2);
 }

@@ -4,10 +4,11 @@ use crate::observed::schema;
 
 use std::time::Duration;
 
-use evenkeel::{
-    Attributes, FlowControl, LevelFlows, ManualClock, Objects, PriorityLevelConfiguration, Request, RequestInfo, User,
-    WorkEstimate,
-};
+use evenkeel::clock::ManualClock;
+use evenkeel::objects::Objects;
+use evenkeel::request::FlowRequest;
+use evenkeel::status::LevelFlows;
+use evenkeel::{Attributes, FlowControl, PriorityLevelConfiguration, RequestInfo, User, WorkEstimate};
 use evenkeel_api::AnyObject;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
@@ -26,7 +27,7 @@ impl Attributed {
         Self { flow, clock }
     }
 
-    fn arrive(&self, user: &str) -> evenkeel::Arrived {
+    fn arrive(&self, user: &str) -> evenkeel::request::Arrived {
         let (user, request) = (User::new(user, ["system:authenticated"]), RequestInfo::default());
         self.flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT)
     }
@@ -85,7 +86,7 @@ fn at_1_long_running_requests_beyond_the_limit_are_rejections_of_their_flow() {
     attributed.flow.apply([level, schema("everyone", "everyone")].into_iter().collect::<Objects>());
     let watch = |user: &str| {
         let (user, request) = (User::new(user, ["system:authenticated"]), RequestInfo::default());
-        attributed.flow.arrive_request(Request::new(Attributes { user: &user, request: &request }).watch())
+        attributed.flow.arrive_request(FlowRequest::new(Attributes { user: &user, request: &request }).watch())
     };
     let first = watch("web");
     for _ in 0..3 {

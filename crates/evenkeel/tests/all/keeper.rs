@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use evenkeel::{FlowControl, Patience, Permit, Request};
+use evenkeel::request::{FlowRequest, Patience};
+use evenkeel::{FlowControl, Permit};
 use evenkeel_api::v1::PriorityLevelConfiguration;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::Rejection;
@@ -164,7 +165,7 @@ async fn waits_end_and_nothing_lingers_for_long_when_the_flow_control_is_gone() 
     let permit = flow.admit(attributes(&user), lingers).await.expect("a permit");
     let (first, last) = (flow.arrive(attributes(&user), lingers), flow.arrive(attributes(&user), lingers));
     let patience = Patience::deadline_in(Duration::from_secs(240));
-    let patient = flow.arrive_request(Request::new(attributes(&user)).patience(patience));
+    let patient = flow.arrive_request(FlowRequest::new(attributes(&user)).patience(patience));
     let [first, last, patient] = [first, last, patient].map(tokio::spawn);
     tokio::time::sleep(Duration::from_secs(1)).await;
     drop(flow);

@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use evenkeel::explain::WaitOutcome;
 use evenkeel::identify::{Anonymous, anonymous};
-use evenkeel::{
-    FlowBody, FlowControl, FlowLayer, KubernetesWork, Occupancy, Rejected, Rejection, SharedPermit, WaitOutcome,
-};
+use evenkeel::request::{Rejection, SharedPermit};
+use evenkeel::service::{FlowBody, Occupancy};
+use evenkeel::work::KubernetesWork;
+use evenkeel::{FlowControl, FlowLayer, Rejected};
 use evenkeel_engine::digest::Kubernetes;
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -26,8 +28,8 @@ fn frame(body: &mut FlowBody<TestBody>) -> Poll<FrameResult> {
 }
 
 /// Whether the one seat is free.
-fn is_free<W: evenkeel::EstimateWork + Send + Sync + 'static>(
-    layer: &evenkeel::FlowLayer<Anonymous, evenkeel::PresetDigest, W>,
+fn is_free<W: evenkeel::work::EstimateWork + Send + Sync + 'static>(
+    layer: &evenkeel::FlowLayer<Anonymous, evenkeel::digest::PresetDigest, W>,
 ) -> bool {
     ask(layer, &Mock::empty(), get("/other")).status() == StatusCode::OK
 }
@@ -292,7 +294,7 @@ async fn a_changed_limit_ends_nothing() {
 async fn a_level_that_comes_back_counts_what_goes_on() {
     let service = LongRunning::new();
     let streams = [service.stream().unwrap(), service.stream().unwrap()];
-    service.flow.apply(evenkeel::Objects::default());
+    service.flow.apply(evenkeel::objects::Objects::default());
     service.flow.tick();
     assert!(service.flow.status().iter().all(|level| level.name != "shop"), "it has no seats in use, and goes");
     service.limit("2");
@@ -327,7 +329,7 @@ async fn whoever_serves_the_connection_keeps_the_place_of_an_upgrade() {
     assert_eq!(service.count(), 0);
 
     // A handler does the same by its share of the permit.
-    let kept = Arc::<Mutex<Option<evenkeel::LongRunning>>>::default();
+    let kept = Arc::<Mutex<Option<evenkeel::request::LongRunning>>>::default();
     let keeps = Arc::clone(&kept);
     let mock = Mock::new(move |request| {
         let permit = request.extensions().get::<SharedPermit>().unwrap();

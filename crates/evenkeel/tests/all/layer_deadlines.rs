@@ -5,9 +5,10 @@ use crate::layer;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use evenkeel::FlowControl;
 use evenkeel::digest::{Route, RouteTable};
 use evenkeel::identify::Anonymous;
-use evenkeel::{FlowBody, FlowControl};
+use evenkeel::service::FlowBody;
 use http::{Request, Response};
 use layer::{Mock, ONE_SEAT, TestBody, get, send};
 use tokio::time::Instant;

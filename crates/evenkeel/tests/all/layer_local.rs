@@ -52,5 +52,5 @@ async fn nothing_has_to_be_sent_to_another_thread() {
     });
     assert_eq!(&*answer.await, b"local");
     assert_eq!(asked.get(), 2);
-    assert!(flow.status().iter().all(evenkeel::LevelStatus::is_idle));
+    assert!(flow.status().iter().all(evenkeel::status::LevelStatus::is_idle));
 }

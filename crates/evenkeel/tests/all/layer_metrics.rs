@@ -5,12 +5,12 @@ use crate::layer;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use evenkeel::EstimatorConfig;
+use evenkeel::clock::ManualClock;
 use evenkeel::debug::RequestColumns;
 use evenkeel::digest::{Route, RouteTable};
 use evenkeel::identify::Anonymous;
-use evenkeel::{EstimateWork, FlowControl, KubernetesWork, ManualClock, WorkInput};
-use evenkeel::{RequestInfo, WorkEstimate};
+use evenkeel::work::{EstimateWork, EstimatorConfig, KubernetesWork, WorkInput};
+use evenkeel::{FlowControl, RequestInfo, WorkEstimate};
 use http::Request;
 use layer::{Mock, ask, flow, get};
 use prometheus_client::encoding::text;

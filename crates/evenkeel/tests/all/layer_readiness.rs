@@ -57,7 +57,7 @@ fn fails_at_poll(failing: Failing, polls: usize, path: &str) {
     // The future is still there: its seat is not.
     assert_eq!(ask(&layer, &Mock::empty(), get(path)).status(), StatusCode::OK);
     assert!(future.as_mut().poll(&mut context).is_pending(), "nothing is left to say");
-    assert!(flow.status().iter().all(evenkeel::LevelStatus::is_idle));
+    assert!(flow.status().iter().all(evenkeel::status::LevelStatus::is_idle));
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use crate::layer;
 
 use evenkeel::identify::{Anonymous, FromExtension, Unidentified};
-use evenkeel::{Refusal, RejectionForm};
+use evenkeel::service::{Refusal, RejectionForm};
 use evenkeel_engine::User;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};

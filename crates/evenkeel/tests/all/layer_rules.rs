@@ -4,8 +4,10 @@ use crate::layer;
 
 use std::sync::{Arc, Mutex};
 
-use evenkeel::identify::{Anonymous, FromExtension, TrustedHeaders, Unidentified, anonymous, authenticated};
-use evenkeel::{FlowControl, Identify, KubernetesWork, Occupancy};
+use evenkeel::FlowControl;
+use evenkeel::identify::{Anonymous, FromExtension, Identify, TrustedHeaders, Unidentified, anonymous, authenticated};
+use evenkeel::service::Occupancy;
+use evenkeel::work::KubernetesWork;
 use evenkeel_engine::digest::DigestError;
 use evenkeel_engine::digest::routes::{Route, RouteTable};
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
@@ -130,7 +132,7 @@ async fn with_plain_paths_the_service_says_what_runs_for_long() {
     let flow = flow();
     let layer = flow.layer(Anonymous).long_running(|_, _| Occupancy::None).plain_paths();
     let _answer = send(&layer, &Mock::stuck(), get("/events"));
-    assert!(flow.status().iter().all(evenkeel::LevelStatus::is_idle));
+    assert!(flow.status().iter().all(evenkeel::status::LevelStatus::is_idle));
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,8 +11,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use evenkeel::Admitted;
 use evenkeel::identify::Anonymous;
-use evenkeel::{Admitted, AdmittedRequest};
+use evenkeel::service::AdmittedRequest;
 use http::{Request, Response, StatusCode};
 use http_body_util::Empty;
 use layer::{Mock, Reply, ask, get, send, text};

@@ -4,7 +4,8 @@ use crate::service;
 
 use std::time::Duration;
 
-use evenkeel::{FlowControl, ManualClock};
+use evenkeel::FlowControl;
+use evenkeel::clock::ManualClock;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::time::SECOND;
 use tokio::time::Instant;

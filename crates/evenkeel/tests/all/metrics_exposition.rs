@@ -3,8 +3,10 @@ use crate::observed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use evenkeel::division::Borrowing;
 use evenkeel::metrics::{RegisterError, register_named};
-use evenkeel::{Borrowing, FlowControl, PriorityLevelConfiguration, QueuingDiscipline};
+use evenkeel::status::QueuingDiscipline;
+use evenkeel::{FlowControl, PriorityLevelConfiguration};
 use evenkeel_engine::WorkEstimate;
 use observed::{Observed, poll, queuing_level, schema, started};
 use prometheus_client::encoding::text;

@@ -8,7 +8,8 @@ use std::task::{Context, Waker};
 
 use evenkeel::api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel::identify::{Anonymous, TrustedHeaders};
-use evenkeel::{FlowControl, IntoObjects, Preset};
+use evenkeel::objects::IntoObjects;
+use evenkeel::{FlowControl, Preset};
 use evenkeel_api::decode::Problems;
 use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
 use http::{HeaderValue, Request, StatusCode};
@@ -136,7 +137,7 @@ fn a_request_may_take_no_seats() {
     assert!(free.is_ready() && one.is_ready(), "the first takes no seat from the second");
     assert!(arrive(0).is_ready(), "it starts although no seat is free");
     drop((free, one));
-    assert!(flow.status().iter().all(evenkeel::LevelStatus::is_idle));
+    assert!(flow.status().iter().all(evenkeel::status::LevelStatus::is_idle));
 }
 
 #[test]
@@ -186,7 +187,7 @@ spec:
 fn a_user_is_blocked_by_method() -> Result<(), Problems> {
     let objects = BLOCKED.into_objects(Preset::Plain)?;
     let flow = FlowControl::builder().server_concurrency(10).drive_by_hand();
-    let flow = flow.objects(evenkeel::Objects::from(Preset::Plain));
+    let flow = flow.objects(evenkeel::objects::Objects::from(Preset::Plain));
     let flow = flow.objects(objects).build();
     let [mallory, alice] = ["mallory", "alice"].map(|name| User::new(name, ["system:authenticated"]));
     for method in ["post", "put"] {

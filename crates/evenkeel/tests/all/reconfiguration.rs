@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use evenkeel::{FlowControl, ManualClock};
+use evenkeel::FlowControl;
+use evenkeel::clock::ManualClock;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::controller::Objects;
 use evenkeel_engine::queue_set::Rejection;

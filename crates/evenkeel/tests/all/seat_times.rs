@@ -7,8 +7,10 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use evenkeel::FlowControl;
+use evenkeel::clock::ManualClock;
 use evenkeel::identify::authenticated;
-use evenkeel::{FlowControl, ManualClock, Request, SeatTimes};
+use evenkeel::request::{FlowRequest, SeatTimes};
 use http_body_util::Empty;
 use tower::{Layer, Service, service_fn};
 
@@ -32,7 +34,7 @@ fn one_seat() -> (FlowControl, ManualClock) {
 fn the_times_are_those_that_the_level_decided_with() {
     let (flow, clock) = one_seat();
     let (user, mut context) = (user("a", "tenants"), Context::from_waker(Waker::noop()));
-    let arrive = |times: &Arc<SeatTimes>| flow.arrive_request(Request::new(attributes(&user)).seat_times(times));
+    let arrive = |times: &Arc<SeatTimes>| flow.arrive_request(FlowRequest::new(attributes(&user)).seat_times(times));
     let [first, second, third, fourth] = [(); 4].map(|()| Arc::<SeatTimes>::default());
     let running = arrive(&first);
     assert_eq!(seconds(&first), [Some(3), None, None]);

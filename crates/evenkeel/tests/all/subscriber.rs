@@ -7,8 +7,9 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use evenkeel::FlowControl;
+use evenkeel::clock::ManualClock;
 use evenkeel::debug::RequestColumns;
-use evenkeel::{FlowControl, ManualClock};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::controller::Objects;

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use evenkeel::{Arrived, FlowControl, ManualClock, Patience, Request};
+use evenkeel::FlowControl;
+use evenkeel::clock::ManualClock;
+use evenkeel::request::{Arrived, FlowRequest, Patience};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::retry_after::RetryAfter;
@@ -48,7 +50,7 @@ async fn a_request_waits_as_long_as_it_may() {
         let start = Instant::now();
         let patience = deadline_in.map_or_else(Patience::default, Patience::deadline_in);
         let rejected =
-            flow.admit_request(Request::new(attributes(&user)).patience(patience)).await.expect_err("no seat");
+            flow.admit_request(FlowRequest::new(attributes(&user)).patience(patience)).await.expect_err("no seat");
         assert_eq!(rejected.reason, Rejection::TimeOut);
         let waited = start.elapsed();
         assert!(waited >= Duration::from_secs(seconds) && waited.as_millis() <= u128::from(seconds) * 1_000 + 2);
@@ -258,7 +260,7 @@ fn outside_of_kubernetes_the_time_to_come_back_follows_from_what_waits() {
     // Half of them give up: the rest is half as long.
     requests.drain(26..);
     let mut last =
-        Box::pin(flow.arrive_request(Request::new(attributes(&user)).patience(patience(Duration::from_secs(4)))));
+        Box::pin(flow.arrive_request(FlowRequest::new(attributes(&user)).patience(patience(Duration::from_secs(4)))));
     assert!(poll(last.as_mut()).is_pending());
     clock.advance(Duration::from_secs(1));
     let Poll::Ready(Err(rejected)) = poll(last.as_mut()) else { panic!("its time is over") };
@@ -304,7 +306,7 @@ async fn race(flow: FlowControl, requests: u32, hold: fn(u32) -> Duration) {
             let (flow, counts) = (flow.clone(), Arc::clone(&counts));
             tokio::spawn(async move {
                 let user = user(&format!("user-{}", n % 7), "tenants");
-                let request = Request::new(attributes(&user)).patience(patience(Duration::from_millis(80)));
+                let request = FlowRequest::new(attributes(&user)).patience(patience(Duration::from_millis(80)));
                 match flow.admit_request(request).await {
                     Ok(permit) => {
                         counts[0].fetch_add(1, Ordering::Relaxed);

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use evenkeel::{Arrived, FlowControl, ManualClock, Permit};
+use evenkeel::clock::ManualClock;
+use evenkeel::request::Arrived;
+use evenkeel::{FlowControl, Permit};
 use evenkeel_engine::WorkEstimate;
 
 use service::{assert_idle, attributes, objects, queuing, user};

@@ -12,7 +12,8 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use evenkeel::identify::Anonymous;
-use evenkeel::{FlowBody, FlowControl, FlowLayer};
+use evenkeel::service::FlowBody;
+use evenkeel::{FlowControl, FlowLayer};
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use evenkeel::{Details, FlowControl, ManualClock, Permit, Rejected, Request};
+use evenkeel::clock::ManualClock;
+use evenkeel::request::{Details, FlowRequest};
+use evenkeel::{FlowControl, Permit, Rejected};
 use evenkeel_api::AnyObject;
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::deal::{DealSize, Dealer};
@@ -26,7 +28,7 @@ pub(crate) struct Observed {
 }
 
 /// A request that has arrived.
-pub(crate) type Arrived = Pin<Box<evenkeel::Arrived>>;
+pub(crate) type Arrived = Pin<Box<evenkeel::request::Arrived>>;
 
 /// What one scrape says: by name and labels.
 pub(crate) struct Scrape(pub(crate) BTreeMap<String, f64>);
@@ -48,7 +50,7 @@ impl Observed {
     }
 
     pub(crate) fn apply(&self, objects: Vec<AnyObject>) {
-        self.flow.apply(objects.into_iter().collect::<evenkeel::Objects>());
+        self.flow.apply(objects.into_iter().collect::<evenkeel::objects::Objects>());
     }
 
     pub(crate) fn millis(&self, millis: u64) {
@@ -66,7 +68,7 @@ impl Observed {
         method: &str,
         target: &'static str,
         work: WorkEstimate,
-        more: impl FnOnce(Request<'_>) -> Request<'_>,
+        more: impl FnOnce(FlowRequest<'_>) -> FlowRequest<'_>,
     ) -> Arrived {
         let groups = match user {
             "root" => vec!["system:masters"],
@@ -76,7 +78,7 @@ impl Observed {
         let user = Arc::new(User::new(user, groups));
         let request: RequestInfo<'_> = Kubernetes::default().digest(method, target).unwrap();
         let details = Details::new(Arc::clone(&user), method.parse().unwrap(), http::Uri::from_static(target));
-        let request = more(Request::new(Attributes { user: &user, request: &request }).work(work).details(details));
+        let request = more(FlowRequest::new(Attributes { user: &user, request: &request }).work(work).details(details));
         Box::pin(self.flow.arrive_request(request))
     }
 

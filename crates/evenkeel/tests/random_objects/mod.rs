@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use evenkeel::{Attributes, Explanation, FlowControl, Objects, RequestInfo, User, WorkEstimate};
+use evenkeel::explain::Explanation;
+use evenkeel::objects::Objects;
+use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
 use evenkeel_api::bootstrap;
 use evenkeel_api::v1::{
     FlowSchema, GroupSubject, NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule,

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use evenkeel::{Borrowing, UnknownBorrowing};
+use evenkeel::division::{Borrowing, UnknownBorrowing};
 use serde::{Deserialize, Serialize};
 
 use super::duration;

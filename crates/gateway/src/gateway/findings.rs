@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evenkeel::Borrowing;
+use evenkeel::division::Borrowing;
 use evenkeel_api::Preset;
 use evenkeel_check::{Assumptions, Finding, Located, ObjectName, Rule, Severity, check};
 use evenkeel_engine::controller::Objects;

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::{Borrowing, FlowControl};
+use evenkeel::FlowControl;
+use evenkeel::division::Borrowing;
 use evenkeel_engine::controller::{Objects, TooFewSeats};
 use tokio::net::TcpListener;
 use tokio::sync::watch;

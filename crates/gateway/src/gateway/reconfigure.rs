@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenkeel::Borrowing;
+use evenkeel::division::Borrowing;
 
 use crate::config::Config;
 use crate::gateway::live::Live;

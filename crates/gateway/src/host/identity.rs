@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use evenkeel::Identify;
-use evenkeel::identify::Unidentified;
+use evenkeel::identify::{Identify, Unidentified};
 use evenkeel_engine::User;
 use http::StatusCode;
 use http::request::Parts;

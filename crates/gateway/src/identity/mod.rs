@@ -23,8 +23,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use evenkeel::Identify;
-use evenkeel::identify::{Unidentified, anonymous};
+use evenkeel::identify::{Identify, Unidentified, anonymous};
 use evenkeel_engine::User;
 use http::header::AUTHORIZATION;
 use http::request::Parts;

@@ -11,7 +11,8 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use evenkeel::{FlowBody, SharedPermit};
+use evenkeel::request::SharedPermit;
+use evenkeel::service::FlowBody;
 use http_body::Body;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 

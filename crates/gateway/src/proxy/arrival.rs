@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::Digested;
+use evenkeel::digest::Digested;
 use evenkeel::identify::anonymous;
 use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;

@@ -9,7 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evenkeel::{Admitted, Class, Rejected, SeatTimes};
+use evenkeel::request::{Class, SeatTimes};
+use evenkeel::{Admitted, Rejected};
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Attributes, RequestInfo, User};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};

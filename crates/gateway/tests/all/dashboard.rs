@@ -268,7 +268,7 @@ async fn a_frame_of_many_levels_and_flows_is_small() {
         let schema = FlowSchema::builder(format!("schema-of-{name}")).priority_level(name).matching_precedence(100);
         schema.by_user().rule(|r| r.group(name).everything()).build()
     });
-    let objects = evenkeel::Objects {
+    let objects = evenkeel::objects::Objects {
         priority_levels: levels.map(Arc::new).collect(),
         flow_schemas: schemas.map(Arc::new).collect(),
     };

@@ -64,7 +64,7 @@ async fn what_takes_too_long_is_cut_and_counted() {
     for client in &mut clients {
         assert!(client.is_closed().await);
     }
-    assert!(flow.status().iter().all(evenkeel::LevelStatus::is_idle));
+    assert!(flow.status().iter().all(evenkeel::status::LevelStatus::is_idle));
 }
 
 /// One worker ends before the time is over and the other one does not, in either order.

@@ -63,7 +63,7 @@ async fn requests_are_explained_with_the_gateways_own_routes_and_objects() {
     assert_eq!(json["live"]["wait"]["outcome"], "starts");
     assert_eq!(explanation(&running, "url=/other").await["seats"]["initial"], 1);
     let status = running.gateway.flow().status();
-    assert!(status.iter().all(evenkeel::LevelStatus::is_idle), "nothing is counted");
+    assert!(status.iter().all(evenkeel::status::LevelStatus::is_idle), "nothing is counted");
     for (query, part) in [
         ("", "the parameter \"url\" is missing; use ?method=GET&url=/path"),
         ("url=/a&verb=get", "unknown parameter \"verb\""),

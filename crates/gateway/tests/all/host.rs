@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use evenkeel::Identify;
+use evenkeel::identify::Identify;
 use evenkeel_gateway::config::{AnonymousRequests, IdentityConfig, IdentitySource, ListenConfig, TokenIdentity};
 use evenkeel_gateway::host::{Host, HostIdentity, HostLimits};
 use evenkeel_gateway::identity::Identification;

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use evenkeel::Identify;
-use evenkeel::identify::Unidentified;
+use evenkeel::identify::{Identify, Unidentified};
 use evenkeel_engine::User;
 use evenkeel_gateway::config::{
     AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentityConfig,

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::Borrowing;
+use evenkeel::division::Borrowing;
 use evenkeel_gateway::config::{
     AnonymousRequests, BorrowingConfig, IdentityConfig, Paths, Protocol, RouteConfig, UpstreamConfig,
 };

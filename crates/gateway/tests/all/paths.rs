@@ -5,7 +5,8 @@ use crate::support;
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use evenkeel::{Digest, FlowControl};
+use evenkeel::FlowControl;
+use evenkeel::digest::Digest;
 use evenkeel_api::Preset;
 use evenkeel_gateway::Config;
 use evenkeel_gateway::RequestRules;
@@ -94,7 +95,7 @@ fn an_encoded_slash_is_a_part_of_a_name_and_costs_what_either_reading_costs() {
     }
     let (parts, ()) = http::Request::get("/static%2Fx").body(()).unwrap().into_parts();
     let digested = requests.digest(&parts).unwrap();
-    assert_eq!(requests.occupancy(&digested), Some(evenkeel::Occupancy::ToTheEnd));
+    assert_eq!(requests.occupancy(&digested), Some(evenkeel::service::Occupancy::ToTheEnd));
 }
 
 #[test]

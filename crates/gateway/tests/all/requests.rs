@@ -1,7 +1,9 @@
 //! What requests ask for, what they cost, and how long they take their seats.
 use std::sync::{Arc, Mutex};
 
-use evenkeel::{Digest, FlowControl, Occupancy};
+use evenkeel::FlowControl;
+use evenkeel::digest::Digest;
+use evenkeel::service::Occupancy;
 use evenkeel_engine::RequestInfo;
 use evenkeel_gateway::Config;
 use evenkeel_gateway::RequestRules;

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use evenkeel::Identify;
+use evenkeel::identify::Identify;
 use evenkeel_gateway::config::{
     AddressIdentity, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, UpstreamConfig, UpstreamTls,
 };

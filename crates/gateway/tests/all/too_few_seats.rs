@@ -1,6 +1,7 @@
 //! Fewer seats than levels that have to have one: the gateway does not start, and refuses changes that would cause it (LB-2a).
 
-use evenkeel::{Objects, PriorityLevelConfiguration};
+use evenkeel::PriorityLevelConfiguration;
+use evenkeel::objects::Objects;
 use evenkeel_gateway::objects::{Fixed, NextObjects, ObjectSource};
 use evenkeel_gateway::{Config, Gateway};
 use tokio::sync::mpsc;

@@ -116,6 +116,6 @@ impl Running {
 
     pub async fn no_seat_is_taken(&self) {
         let flow = self.gateway.flow();
-        eventually("no seat is taken", || flow.status().iter().all(evenkeel::LevelStatus::is_idle)).await;
+        eventually("no seat is taken", || flow.status().iter().all(evenkeel::status::LevelStatus::is_idle)).await;
     }
 }

@@ -21,7 +21,9 @@ use crate::control::clock::{Clock, ManualClock};
 /// anything costs one seat. Watches are counted by the layer while they run.
 ///
 /// ```
-/// use evenkeel::{FlowControl, KubernetesWork, identify::Anonymous};
+/// use evenkeel::FlowControl;
+/// use evenkeel::identify::Anonymous;
+/// use evenkeel::work::KubernetesWork;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
@@ -69,7 +71,7 @@ impl KubernetesWork {
         Self::with_clock(config, Clock::Tokio(tokio::time::Instant::now()))
     }
 
-    /// The same for a flow control with a [clock that is set by hand](crate::Builder::manual_clock): numbers of objects
+    /// The same for a flow control with a [clock that is set by hand](crate::FlowControlBuilder::manual_clock): numbers of objects
     /// grow old by this clock.
     pub fn with_manual_clock(config: EstimatorConfig, clock: ManualClock) -> Self {
         Self::with_clock(config, Clock::Manual(clock))

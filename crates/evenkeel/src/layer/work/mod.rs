@@ -16,7 +16,8 @@ pub use watch::Watch;
 /// A [`WorkEstimate`] is the same for all requests. A closure sees the request and its level:
 ///
 /// ```
-/// use evenkeel::{Attributes, EstimateWork, LevelInfo, WorkEstimate};
+/// use evenkeel::work::{EstimateWork, LevelInfo};
+/// use evenkeel::{Attributes, WorkEstimate};
 ///
 /// let reports = |attributes: Attributes<'_>, _level: &LevelInfo| match &*attributes.request.path {
 ///     "/reports" => WorkEstimate::seats(5),
@@ -33,7 +34,8 @@ pub use watch::Watch;
 ///
 /// ```
 /// use evenkeel::identify::Anonymous;
-/// use evenkeel::{Attributes, FlowControl, LevelInfo, WorkEstimate};
+/// use evenkeel::work::LevelInfo;
+/// use evenkeel::{Attributes, FlowControl, WorkEstimate};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
@@ -43,7 +45,7 @@ pub use watch::Watch;
 /// # }
 /// ```
 ///
-/// `X` is the type of what the [digest](crate::Digest::Extra) of a layer finds beyond the [`RequestInfo`].
+/// `X` is the type of what the [digest](crate::digest::Digest::Extra) of a layer finds beyond the [`RequestInfo`].
 pub trait EstimateWork<X = ()> {
     /// How much work the request is.
     fn estimate(&self, request: &WorkInput<'_, X>) -> WorkEstimate;
@@ -78,7 +80,7 @@ pub struct WorkInput<'a, X = ()> {
     pub query: Query<'a>,
     /// What [`EstimateWork::interested_watches`] has counted.
     pub watches: Option<u64>,
-    /// What the [digest](crate::Digest::Extra) found.
+    /// What the [digest](crate::digest::Digest::Extra) found.
     pub extra: &'a X,
 }
 

@@ -60,7 +60,7 @@ impl FlowControl {
     }
 
     /// The requests that wait or execute (OB-13). More is known of those that came with
-    /// [`Details`](crate::Details).
+    /// [`Details`](crate::request::Details).
     ///
     /// ```
     /// use evenkeel::FlowControl;

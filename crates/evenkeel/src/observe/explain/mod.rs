@@ -184,7 +184,7 @@ impl FlowControl {
     }
 
     /// The same for a request with a query, and for a digest that finds more than the [`RequestInfo`]: see
-    /// [`Digest::Extra`](crate::Digest::Extra) and [`Digest::wait_limit`](crate::Digest::wait_limit).
+    /// [`Digest::Extra`](crate::digest::Digest::Extra) and [`Digest::wait_limit`](crate::digest::Digest::wait_limit).
     pub fn explain_digested<X>(
         &self,
         attributes: Attributes<'_>,

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use evenkeel::{FlowId, LevelFlows};
+use evenkeel::status::{FlowId, LevelFlows};
 
 use crate::observe::frame::{Delay, Flow, Level, rounded};
 
@@ -31,7 +31,7 @@ pub(super) fn attach(levels: &mut [Level], known: &[LevelFlows]) {
 fn of_level(known: &LevelFlows, flows_max: usize, delays_max: usize) -> (Vec<Flow>, Vec<Delay>) {
     let window = known.window_seconds.max(1.0);
     #[expect(clippy::cast_precision_loss, reason = "a count within a minute")]
-    let flow = |usage: &evenkeel::FlowUsage| Flow {
+    let flow = |usage: &evenkeel::status::FlowUsage| Flow {
         schema: usage.id.schema.clone(),
         distinguisher: usage.id.flow.clone(),
         seats: rounded(usage.figures.seat_seconds / window),
@@ -42,11 +42,11 @@ fn of_level(known: &LevelFlows, flows_max: usize, delays_max: usize) -> (Vec<Flo
         queued_ms: rounded(usage.now.longest_wait_seconds * 1000.0),
     };
     // Who holds seats or waits now is listed first: the heaviest of the last minute may be gone.
-    let is_present = |usage: &&evenkeel::FlowUsage| usage.now.seats_now > 0 || usage.now.waiting_now > 0;
-    let mut present: Vec<&evenkeel::FlowUsage> = known.flows.iter().filter(is_present).collect();
+    let is_present = |usage: &&evenkeel::status::FlowUsage| usage.now.seats_now > 0 || usage.now.waiting_now > 0;
+    let mut present: Vec<&evenkeel::status::FlowUsage> = known.flows.iter().filter(is_present).collect();
     present.sort_by_key(|usage| Reverse((usage.now.seats_now, usage.now.waiting_now)));
     present.truncate(flows_max.div_ceil(2));
-    let is_listed = |usage: &&evenkeel::FlowUsage, index: usize| {
+    let is_listed = |usage: &&evenkeel::status::FlowUsage, index: usize| {
         index < flows_max.saturating_sub(present.len()) || present.iter().any(|one| one.id == usage.id)
     };
     let listed = known.flows.iter().enumerate().filter(|(index, usage)| is_listed(usage, *index));

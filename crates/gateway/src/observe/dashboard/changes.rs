@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use evenkeel::Reading;
+use evenkeel::status::Reading;
 
 use super::recorder::{Observation, UpstreamReading};
 use crate::observe::frame::{Event, EventKind};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use evenkeel::{Borrowing, DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading};
+use evenkeel::division::Borrowing;
+use evenkeel::status::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading};
 
 use crate::observe::frame::{
     Frame, Level, Percentiles, Queuing, Schema, Server, Utilisation, percentiles, rounded, utilisation,

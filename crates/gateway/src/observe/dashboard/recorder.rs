@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use evenkeel::{LevelFlows, LevelReading, Reading};
+use evenkeel::status::{LevelFlows, LevelReading, Reading};
 
 use super::attribution;
 use super::changes::Events;

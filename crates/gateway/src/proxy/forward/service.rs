@@ -5,8 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use evenkeel::FlowControl;
 use evenkeel::identify::NoIdentity;
-use evenkeel::{AdmittedRequest, FlowControl, FlowFuture, FlowService, PassAdmitted};
+use evenkeel::service::{AdmittedRequest, FlowFuture, FlowService, PassAdmitted};
 use http::request::Parts;
 use http::{Request, Response};
 use tower_layer::Layer;

@@ -1,6 +1,9 @@
 //! Explains where a request would go, with the rules of the gateway.
 
-use evenkeel::{Digest, Explanation, FlowControl, Occupancy};
+use evenkeel::FlowControl;
+use evenkeel::digest::Digest;
+use evenkeel::explain::Explanation;
+use evenkeel::service::Occupancy;
 use evenkeel_engine::digest::{DigestError, Query};
 use evenkeel_engine::{Attributes, User};
 use http::{Method, Request, Uri};

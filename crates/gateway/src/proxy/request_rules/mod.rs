@@ -7,7 +7,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::{Digest, Digested, EstimateWork, KubernetesWork, Occupancy, Preset, Watch, WorkInput};
+use evenkeel::Preset;
+use evenkeel::digest::{Digest, Digested};
+use evenkeel::service::Occupancy;
+use evenkeel::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
 use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
 use evenkeel_engine::digest::{DigestError, Kubernetes, PathParameters, Query};
 use evenkeel_engine::{RequestInfo, WorkEstimate};

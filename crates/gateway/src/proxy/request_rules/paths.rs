@@ -6,7 +6,8 @@
 
 use std::borrow::Cow;
 
-use evenkeel::{Digest, Digested, Occupancy};
+use evenkeel::digest::{Digest, Digested};
+use evenkeel::service::Occupancy;
 use evenkeel_engine::digest::{DigestError, PathParameters, decode_keeping_slashes, normal_path, normal_path_with};
 use http::request::Parts;
 use http::uri::PathAndQuery;

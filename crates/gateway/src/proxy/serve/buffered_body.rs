@@ -12,7 +12,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use evenkeel::{FlowBody, LongRunning};
+use evenkeel::request::LongRunning;
+use evenkeel::service::FlowBody;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::config::Limits;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use evenkeel::LongRunning;
+use evenkeel::request::LongRunning;
 use http::header::TE;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};

@@ -4,7 +4,9 @@ mod situations;
 
 use std::time::Duration;
 
-use evenkeel::{Arrived, Attributes, FlowControl, ManualClock, Preset, RequestInfo, User, WorkEstimate};
+use evenkeel::clock::ManualClock;
+use evenkeel::request::Arrived;
+use evenkeel::{Attributes, FlowControl, Preset, RequestInfo, User, WorkEstimate};
 
 use super::*;
 use crate::observe::frame::{EventKind, Queuing, State};

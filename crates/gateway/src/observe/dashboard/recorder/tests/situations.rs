@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use evenkeel::{Attributes, IntoObjects, Objects, Permit, Preset, Request, RequestInfo, User, WorkEstimate};
+use evenkeel::objects::{IntoObjects, Objects};
+use evenkeel::request::FlowRequest;
+use evenkeel::{Attributes, Permit, Preset, RequestInfo, User, WorkEstimate};
 use evenkeel_api::annotations::NEWCOMER_SEATS;
 use evenkeel_api::decode::{Manifest, Strictness};
 
@@ -89,7 +91,7 @@ impl Stage {
                 if self.now_ms.is_multiple_of(client.every_ms) {
                     let user = User::new(client.user, Vec::<String>::new());
                     let info = RequestInfo::default();
-                    let request = Request::new(Attributes { user: &user, request: &info });
+                    let request = FlowRequest::new(Attributes { user: &user, request: &info });
                     let request = request.work(WorkEstimate::ONE_SEAT);
                     let request = if client.is_long_running { request.long_running() } else { request };
                     self.waiting.push((Box::pin(self.bench.flow.arrive_request(request)), self.now_ms, *client));
