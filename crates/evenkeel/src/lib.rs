@@ -64,6 +64,9 @@ pub mod service {
         AdmittedRequest, HandOver, InsertAdmitted, PassAdmitted, RequestHead, RequestOnly,
     };
     pub use crate::layer::body::FlowBody;
+    pub use crate::layer::boxed::{BoxDigest, BoxIdentify, BoxWork, BoxedFlowLayer};
+    #[cfg(feature = "axum")]
+    pub use crate::layer::extract::NotAdmitted;
     pub use crate::layer::future::FlowFuture;
     pub use crate::layer::occupancy::Occupancy;
     pub use crate::layer::refusal::Refusal;

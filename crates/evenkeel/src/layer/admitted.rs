@@ -14,7 +14,8 @@ use crate::layer::identify::Unidentified;
 ///
 /// A service gets it in one of two ways: as a part of [`AdmittedRequest`] with
 /// [`FlowLayer::pass_admitted`](crate::FlowLayer::pass_admitted), which allocates nothing, or as an extension of the request
-/// with [`FlowLayer::insert_admitted`](crate::FlowLayer::insert_admitted).
+/// with [`FlowLayer::insert_admitted`](crate::FlowLayer::insert_admitted), which handlers of axum take as an argument (feature
+/// `axum`).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Admitted<X = ()> {

@@ -27,6 +27,11 @@ use crate::layer::occupancy::Occupancy;
 /// let request = Digest::digest(&table, &parts).unwrap().info;
 /// assert_eq!((&*request.verb, &*request.namespace, &*request.resource), ("list", "17", "orders"));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what a request asks for",
+    label = "expected a digest, such as `evenkeel::digest::RouteTable`",
+    note = "for a closure, use `FlowLayer::digest_with`"
+)]
 pub trait Digest {
     /// What the digest finds beyond the [`RequestInfo`], such as a route: work estimates see it, and the service behind the
     /// layer gets it in [`Admitted`](crate::Admitted). `()` if there is nothing.

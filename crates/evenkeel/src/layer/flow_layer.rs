@@ -15,6 +15,7 @@ use tower_layer::Layer;
 
 use crate::control::flow_control::FlowControl;
 use crate::layer::admitted::{InsertAdmitted, PassAdmitted, RequestOnly};
+use crate::layer::boxed::{BoxIdentify, BoxWork, BoxedFlowLayer};
 use crate::layer::digest::{Digest, PresetDigest};
 use crate::layer::identify::{Identify, NoIdentity};
 use crate::layer::occupancy::Occupancy;
@@ -223,16 +224,15 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     }
 
     /// Inserts an [`Admitted`](crate::Admitted) into the extensions of every request, for handlers of axum and the like. It
-    /// costs an allocation.
+    /// costs an allocation. With the feature `axum`, handlers take it as an argument:
     ///
-    /// Every request is identified then, also one that [is not limited](Occupancy::None).
-    ///
-    /// ```
-    /// use axum::{Extension, Router, routing::get};
+    #[cfg_attr(feature = "axum", doc = "```")]
+    #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
+    /// use axum::{Router, routing::get};
     /// use evenkeel::identify::Anonymous;
     /// use evenkeel::{Admitted, FlowControl};
     ///
-    /// async fn greet(Extension(admitted): Extension<Admitted>) -> String {
+    /// async fn greet(admitted: Admitted) -> String {
     ///     format!("Hello {}", admitted.user.name)
     /// }
     ///
@@ -242,6 +242,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// let app: Router = Router::new().route("/", get(greet)).layer(flow.layer(Anonymous).insert_admitted());
     /// # }
     /// ```
+    ///
+    /// Without the feature, it is an `Extension<Admitted>`. Every request is identified then, also one that
+    /// [is not limited](Occupancy::None).
     pub fn insert_admitted(self) -> FlowLayer<I, D, W, InsertAdmitted> {
         FlowLayer::new(self.rules)
     }
@@ -387,6 +390,19 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         let respond = move |refusal: &Refusal, parts: &Parts| respond(refusal, parts).map(Into::into);
         self.rules.settings.refusals = Refusals::Custom(Arc::new(respond));
         self
+    }
+
+    /// The same layer with a type that can be written down: see [`BoxedFlowLayer`]. Each request costs three calls through
+    /// pointers more, and no allocation. Call it last: what the layer is told after that has types again.
+    pub fn boxed(self) -> BoxedFlowLayer<H, D::Extra>
+    where
+        I: Identify + Send + Sync + 'static,
+        D: Digest + Send + Sync + 'static,
+        W: EstimateWork<D::Extra> + Send + Sync + 'static,
+    {
+        let Rules { identify, digest, work, settings } = self.rules;
+        let (identify, work) = (Arc::new(BoxIdentify(identify)), Arc::new(BoxWork(work)));
+        FlowLayer::new(Rules { identify, digest: digest.boxed(), work, settings })
     }
 }
 

@@ -2,9 +2,12 @@
 
 pub(crate) mod admitted;
 pub(crate) mod body;
+pub(crate) mod boxed;
 pub(crate) mod deadline;
 pub(crate) mod digest;
 pub(crate) mod digests;
+#[cfg(feature = "axum")]
+pub(crate) mod extract;
 pub(crate) mod flow_layer;
 pub(crate) mod future;
 pub mod grpc;

@@ -16,6 +16,7 @@ use crate::control::flow_control::FlowControl;
 use crate::control::request::{Head, Incoming, Patience};
 use crate::layer::admitted::HandOver;
 use crate::layer::body::FlowBody;
+use crate::layer::boxed::BoxDigest;
 use crate::layer::deadline;
 use crate::layer::digest::{Digest, Digested, query};
 use crate::layer::digests::{DigestId, SharedDigest};
@@ -204,6 +205,14 @@ impl<D> RegisteredDigest<D> {
         let shared: Arc<SharedDigest> = Arc::clone(&digest) as _;
         let id = flow.shared().digests.add(Arc::downgrade(&shared));
         Self { digest, id }
+    }
+
+    /// The same digest without its type. It keeps its number.
+    pub(crate) fn boxed(self) -> RegisteredDigest<BoxDigest<D::Extra>>
+    where
+        D: Digest + Send + Sync + 'static,
+    {
+        RegisteredDigest { digest: Arc::new(BoxDigest(self.digest)), id: self.id }
     }
 }
 

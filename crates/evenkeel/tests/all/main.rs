@@ -8,12 +8,14 @@ mod debug_dumps;
 mod debug_router;
 mod e2e_gone;
 mod explain;
+mod extract;
 mod fairness;
 mod flows;
 mod keeper;
 #[path = "../layer/mod.rs"]
 mod layer;
 mod layer_body;
+mod layer_boxed;
 mod layer_deadlines;
 mod layer_local;
 mod layer_metrics;

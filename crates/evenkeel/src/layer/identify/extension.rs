@@ -39,6 +39,10 @@ pub struct FromExtension<T> {
 }
 
 /// An extension of a request that knows its user. Keeping the user in an [`Arc`] makes this free.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not know its user",
+    label = "expected a type of yours that implements `evenkeel::identify::ToUser`, or a `User`"
+)]
 pub trait ToUser {
     /// The user.
     fn to_user(&self) -> Arc<User>;

@@ -8,7 +8,7 @@ use http::StatusCode;
 use http::header::{GetAll, HeaderName, HeaderValue};
 use http::request::Parts;
 
-use super::{AUTHENTICATED, Identify, Unidentified, anonymous, authenticated};
+use super::{AUTHENTICATED, Identify, KNOWN_MAX, Unidentified, anonymous, authenticated};
 
 /// Believes headers that name the user and, once for each, the user's groups.
 ///
@@ -39,9 +39,6 @@ pub struct TrustedHeaders {
     /// The users seen lately, so that the same one is not put together again for every request.
     known: Mutex<HashMap<Box<str>, Arc<User>>>,
 }
-
-/// Names come from outside, so that there is a limit to how many are kept.
-const KNOWN_MAX: usize = 4096;
 
 // === impl TrustedHeaders ===
 

@@ -2,19 +2,24 @@
 
 mod extension;
 mod headers;
+mod peer;
 mod system_names;
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use evenkeel_engine::User;
-use evenkeel_engine::implied_groups::AUTHENTICATED;
+use evenkeel_engine::implied_groups::{AUTHENTICATED, UNAUTHENTICATED};
 use http::StatusCode;
 use http::request::Parts;
 
 pub use extension::{FromExtension, ToUser};
 pub use headers::TrustedHeaders;
+pub use peer::PeerAddress;
 pub(crate) use system_names::without_system_names;
+
+/// Names and addresses come from outside, so that there is a limit to how many users are kept.
+const KNOWN_MAX: usize = 4096;
 
 /// Identifies the caller of a request. A closure from the head of a request to a user is one, and it may fail.
 ///
@@ -34,6 +39,28 @@ pub(crate) use system_names::without_system_names;
 /// });
 /// # }
 /// ```
+///
+/// The argument of the closure needs its type, so that the closure holds for all requests:
+///
+/// ```compile_fail
+/// # use evenkeel::FlowControl;
+/// # use evenkeel::identify::anonymous;
+/// let layer = FlowControl::builder().drive_by_hand().build().layer(|parts| anonymous());
+/// ```
+///
+/// Other types are no identities, and the compiler says what to use:
+///
+/// ```compile_fail,E0277
+/// # use evenkeel::FlowControl;
+/// let layer = FlowControl::builder().drive_by_hand().build().layer("alice");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say who sends a request",
+    label = "expected an identity: a closure or a type of `evenkeel::identify`",
+    note = "a closure has the form `|parts: &http::request::Parts| …`, with the type of its argument written out; it returns a \
+            `User`, an `Arc<User>`, an `Option` of one, or a `Result` with `Unidentified`",
+    note = "`evenkeel::identify` has `Anonymous`, `PeerAddress`, `TrustedHeaders` and `FromExtension`"
+)]
 pub trait Identify {
     /// Who sent the request with this head.
     fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified>;
@@ -53,6 +80,19 @@ pub trait Identify {
 /// assert_eq!(&*None::<User>.into_user().unwrap().name, "system:anonymous");
 /// assert!(Err::<User, _>(Unidentified::unauthorized()).into_user().is_err());
 /// ```
+///
+/// A name alone is none, since it does not say whether its bearer is authenticated:
+///
+/// ```compile_fail,E0277
+/// # use evenkeel::FlowControl;
+/// # use http::request::Parts;
+/// let layer = FlowControl::builder().drive_by_hand().build().layer(|_: &Parts| "alice");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a user",
+    label = "expected a `User`, an `Arc<User>`, an `Option` of one, or a `Result` with `Unidentified`",
+    note = "`evenkeel::identify::authenticated(name, groups)` makes a user of a name, and `anonymous()` one for everybody else"
+)]
 pub trait Identity {
     /// The user, if there is one.
     fn into_user(self) -> Result<Arc<User>, Unidentified>;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evenkeel_engine::User;
 
-use super::{ANONYMOUS, AUTHENTICATED, Unidentified};
+use super::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, Unidentified};
 
 /// What the names of Kubernetes' own parts begin with.
 const SYSTEM: &str = "system:";
@@ -18,10 +18,15 @@ pub(crate) fn without_system_names(user: Arc<User>) -> Result<Arc<User>, Unident
     if user.name.starts_with(SYSTEM) {
         return if *user == **ANONYMOUS { Ok(user) } else { Err(Unidentified::unauthorized()) };
     }
-    if user.groups.iter().all(|group| may_have(group)) {
+    if user.groups.iter().all(|group| may_have(group)) || is_unauthenticated(&user) {
         return Ok(user);
     }
     Ok(Arc::new(User::new(user.name.clone(), user.groups.iter().filter(|group| may_have(group)).cloned())))
+}
+
+/// Whether all that is known of a user is that it is not authenticated, as of users by their addresses.
+fn is_unauthenticated(user: &User) -> bool {
+    matches!(user.groups.as_slice(), [group] if **group == *UNAUTHENTICATED)
 }
 
 fn may_have(group: &str) -> bool {

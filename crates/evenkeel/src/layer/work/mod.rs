@@ -46,6 +46,12 @@ pub use watch::Watch;
 /// ```
 ///
 /// `X` is the type of what the [digest](crate::digest::Digest::Extra) of a layer finds beyond the [`RequestInfo`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not estimate the work of requests",
+    label = "expected a `WorkEstimate`, a closure, or `KubernetesWork`",
+    note = "a closure has the form `|attributes: Attributes<'_>, level: &LevelInfo| …`, with the types of its arguments written out, \
+            and returns a `WorkEstimate`"
+)]
 pub trait EstimateWork<X = ()> {
     /// How much work the request is.
     fn estimate(&self, request: &WorkInput<'_, X>) -> WorkEstimate;
