@@ -8,35 +8,26 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use evenkeel::FlowControl;
 use evenkeel::identify::TrustedHeaders;
+use evenkeel::{FlowControl, FlowSchema, PriorityLevelConfiguration};
 use http::HeaderName;
 
 /// Four seats for all tenants, dealt out fairly: the requests of each tenant are a flow of their own.
-const OBJECTS: &str = "
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {name: tenants}
-spec:
-  type: Limited
-  limited:
-    nominalConcurrencyShares: 95
-    limitResponse: {type: Queue, queuing: {queues: 16, handSize: 2, queueLengthLimit: 4}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {name: tenants}
-spec:
-  priorityLevelConfiguration: {name: tenants}
-  distinguisherMethod: {type: ByUser}
-  rules:
-  - subjects: [{kind: Group, group: {name: system:authenticated}}]
-    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
-";
+fn flow_control() -> FlowControl {
+    let level = PriorityLevelConfiguration::builder("tenants")
+        .limited(|l| l.shares(95).queue(|q| q.queues(16).hand_size(2).queue_length_limit(4)))
+        .build();
+    let schema = FlowSchema::builder("tenants")
+        .priority_level("tenants")
+        .by_user()
+        .rule(|r| r.group("system:authenticated").non_resource_urls(["*"]).verbs(["*"]))
+        .build();
+    FlowControl::builder().server_concurrency(4).objects(level).objects(schema).build()
+}
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let flow = FlowControl::builder().server_concurrency(4).objects(OBJECTS)?.build();
+async fn main() -> std::io::Result<()> {
+    let flow = flow_control();
     // A real service has somebody in front of it who sets this header, and removes it from what clients send.
     let identify = TrustedHeaders::new(HeaderName::from_static("x-tenant"), HeaderName::from_static("x-plan"));
     let app = Router::new().route("/report", get(report)).layer(flow.layer(identify));
@@ -55,8 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("    curl -s -o /dev/null -w '%{{http_code}} ' -H 'X-Tenant: greedy' http://127.0.0.1:8080/report &");
     println!("  done; wait");
     println!("Meanwhile the first one waits for the next free seat at most, and is never rejected.");
-    axum::serve(listener, app).await?;
-    Ok(())
+    axum::serve(listener, app).await
 }
 
 /// Something that takes a second.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::http::request::Parts;
 use axum::{Router, routing::get};
-use evenkeel::api::decode::Problems;
 use evenkeel::identify::authenticated;
+use evenkeel::objects::InvalidObjects;
 use evenkeel::{FlowControl, debug};
 use tokio::net::TcpListener;
 
@@ -24,8 +24,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Ten seats, and objects that share them out.
-pub fn flow_control(objects: &str) -> Result<FlowControl, Problems> {
-    Ok(FlowControl::builder().server_concurrency(10).exempt_paths(["/healthz"]).objects(objects)?.build())
+pub fn flow_control(objects: &str) -> Result<FlowControl, InvalidObjects> {
+    FlowControl::builder().server_concurrency(10).exempt_paths(["/healthz"]).objects(objects).try_build()
 }
 
 /// The service, with the layer around all of its routes.

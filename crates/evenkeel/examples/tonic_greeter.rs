@@ -53,7 +53,7 @@ spec:
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let flow = FlowControl::builder().server_concurrency(1).objects(OBJECTS)?.build();
+    let flow = FlowControl::builder().server_concurrency(1).objects(OBJECTS).try_build()?;
     let address: SocketAddr = "127.0.0.1:50051".parse()?;
     let server = Server::builder().layer(flow.layer(Anonymous)).add_service(Greeter).serve(address);
     tokio::spawn(server);

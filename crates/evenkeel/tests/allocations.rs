@@ -23,7 +23,7 @@ fn admit(flow: &FlowControl, user: &evenkeel_engine::User) {
 #[test]
 fn an_uncontended_request_allocates_nothing() {
     let flow = FlowControl::builder().kubernetes().drive_by_hand().build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     let user = user("a", "tenants");
     admit(&flow, &user);
     assert_eq!(allocations(|| (0..1_000).for_each(|_| admit(&flow, &user))), 0);

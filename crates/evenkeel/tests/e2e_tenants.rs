@@ -54,7 +54,7 @@ async fn times_as_long(server: &Server, requests: usize) -> f64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn polite_tenants_do_not_notice_a_greedy_one() {
-    let flow = FlowControl::builder().kubernetes().server_concurrency(SEATS).objects(OBJECTS).unwrap().build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(SEATS).objects(OBJECTS).build();
     let identify = TrustedHeaders::new(HeaderName::from_static(TENANT), HeaderName::from_static("x-plan"));
     let fair = Server::start(app().layer(flow.layer(identify))).await;
     let unfair = Server::start(app().layer(GlobalConcurrencyLimitLayer::new(SEATS as usize))).await;

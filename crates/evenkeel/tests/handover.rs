@@ -57,7 +57,7 @@ fn one_seat() -> (FlowControl, ManualClock) {
     let clock = ManualClock::new();
     let nothing = FlowControl::builder().kubernetes().objects(evenkeel_engine::controller::Objects::default());
     let flow = nothing.server_concurrency(1).manual_clock(clock.clone()).build();
-    flow.apply(objects([queuing("tenants", 1000)]));
+    flow.apply(objects([queuing("tenants", 1000)])).expect("valid objects");
     (flow, clock)
 }
 
@@ -175,7 +175,7 @@ fn a_level_is_never_removed_under_a_request_and_never_forgotten() {
             let (flow, _clock) = one_seat();
             let apply = {
                 let flow = flow.clone();
-                thread::spawn(move || flow.apply(objects([])))
+                thread::spawn(move || flow.apply(objects([])).unwrap())
             };
             let request = {
                 let flow = flow.clone();
@@ -209,8 +209,8 @@ fn a_scrape_disturbs_nobody_and_every_request_is_counted_once() {
             };
             let threads = ["a", "b"].map(|name| run(name, flow.clone()));
             // The level goes and comes back, or stays: either way its numbers go on.
-            flow.apply(objects([]));
-            flow.apply(objects([queuing("tenants", 1000)]));
+            flow.apply(objects([])).unwrap();
+            flow.apply(objects([queuing("tenants", 1000)])).unwrap();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
             scrape.join().unwrap();
             let (levels, _) = flow.shared().sample_metrics();
@@ -228,7 +228,7 @@ fn a_scrape_disturbs_nobody_and_every_request_is_counted_once() {
 fn two_levels() -> FlowControl {
     let nothing = FlowControl::builder().kubernetes().objects(evenkeel_engine::controller::Objects::default());
     let flow = nothing.borrowing(Borrowing::Immediate).server_concurrency(2).manual_clock(ManualClock::new()).build();
-    flow.apply(objects(["tenants", "people"].map(lending)));
+    flow.apply(objects(["tenants", "people"].map(lending))).expect("valid objects");
     flow
 }
 

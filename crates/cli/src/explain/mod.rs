@@ -235,7 +235,7 @@ impl Explain {
             .wait_limit(config.timeouts.queue)
             .borrowing(config.flow_control.borrowing.map(Borrowing::from))
             .drive_by_hand()
-            .objects(objects)
+            .stored_objects(objects)
             .build();
         let rules = RequestRules::new(&config.requests, preset)?;
         Ok(Source { oracle: Oracle::Own { flow, rules, identity }, objects: from })

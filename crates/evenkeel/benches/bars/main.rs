@@ -49,7 +49,7 @@ fn main() {
 /// A service with more seats than anybody asks for.
 pub(crate) fn roomy() -> FlowControl {
     let flow = FlowControl::builder().kubernetes().server_concurrency(600).drive_by_hand().build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).expect("valid objects");
     flow
 }
 

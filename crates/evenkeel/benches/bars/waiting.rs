@@ -46,7 +46,7 @@ struct Crowd {
 impl Crowd {
     fn new(users: u32) -> Self {
         let flow = FlowControl::builder().kubernetes().server_concurrency(1).drive_by_hand().build();
-        flow.apply(objects([queuing_up_to("tenants", 10_000, 200_000)]));
+        flow.apply(objects([queuing_up_to("tenants", 10_000, 200_000)])).expect("valid objects");
         let users = (0..users).map(|n| user(&format!("user-{n}"), "tenants")).collect();
         let mut crowd =
             Self { flow, users, waker: Waker::from(Arc::new(Task)), permit: None, waiting: VecDeque::new() };

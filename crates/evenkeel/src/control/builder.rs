@@ -14,8 +14,9 @@ use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_engine::level::Observer;
 
 use crate::control::clock::{Clock, ManualClock, nanos};
-use crate::control::flow_control::{FlowControl, Report, Setup, Shared};
+use crate::control::flow_control::{FlowControl, Setup, Shared};
 use crate::control::into_objects::IntoObjects;
+use crate::control::object_problems::{self, InvalidObjects, ObjectProblem};
 use crate::control::observers::Observers;
 use crate::control::seat_division::DivisionChoice;
 use crate::control::upkeep::Keeper;
@@ -24,7 +25,7 @@ use crate::observe::trace;
 /// Sets up a [`FlowControl`]. By default it is for an ordinary HTTP service: one level has all seats, users take turns, and
 /// requests are their methods and paths. [`kubernetes`](Self::kubernetes) makes it one for a Kubernetes API.
 #[derive(Debug, Clone)]
-#[must_use = "call `build` at the end"]
+#[must_use = "call `build` or `try_build` at the end"]
 pub struct FlowControlBuilder {
     preset: Preset,
     server_concurrency: u32,
@@ -32,9 +33,20 @@ pub struct FlowControlBuilder {
     observers: Observers,
     wait_limit: Duration,
     clock: Option<ManualClock>,
-    objects: Option<Objects>,
+    given: GivenObjects,
     exempt_paths: Vec<String>,
     has_keeper: bool,
+}
+
+/// The objects that a flow control is to follow at first.
+#[derive(Debug, Clone, Default)]
+struct GivenObjects {
+    /// `None`: those of the preset.
+    objects: Option<Objects>,
+    /// What is wrong with texts. Their objects are not among the others then.
+    problems_of_texts: Vec<ObjectProblem>,
+    /// Whether the objects are used as they are.
+    are_stored: bool,
 }
 
 /// The seats of a server that does not say how many it has (CL-1).
@@ -50,7 +62,7 @@ impl FlowControlBuilder {
     /// For a Kubernetes API: the objects that a kube-apiserver starts with, its URLs, its rules for long-running requests and
     /// for dividing seats, and users and groups whose names begin with `system:`.
     ///
-    /// Call it first: manifests are read by the rules of the preset.
+    /// Call it first: texts of manifests are read by the rules of the preset.
     pub fn kubernetes(self) -> Self {
         self.preset(Preset::Kubernetes)
     }
@@ -64,8 +76,7 @@ impl FlowControlBuilder {
     /// Lets everybody ask for these paths with `GET` and `HEAD` at any time, past all limits: health checks. A path also stands
     /// for everything below it, as in Kubernetes: `/health` for `/health/db`.
     ///
-    /// `/` would exempt every request. It is left out with a warning, as is what does not begin with a slash; to exempt every
-    /// request, write `/*`.
+    /// A path begins with a slash. `/` would exempt every request, so it is refused too; to exempt every request, write `/*`.
     ///
     /// The paths are those that the layer sees: a router that is nested in another may have removed a prefix. Clients are
     /// identified first, so let [`Identify`](crate::identify::Identify) accept requests for these paths without credentials.
@@ -209,23 +220,39 @@ impl FlowControlBuilder {
     /// verbs of Kubernetes. The level `catch-all` has seats of its own unless another flow schema matches every request: one
     /// with the user `*`, and with rules for all resources and all paths.
     ///
+    /// Whatever is wrong with the objects is found at the end: see [`try_build`](Self::try_build).
+    ///
     /// ```
-    /// use evenkeel::{FlowControl, PriorityLevelConfiguration};
+    /// use evenkeel::{FlowControl, FlowSchema, PriorityLevelConfiguration};
     ///
     /// let level = PriorityLevelConfiguration::builder("tenants").limited(|l| l.shares(40).reject()).build();
-    /// let flow = FlowControl::builder().objects(level).drive_by_hand().build();
-    ///
-    /// // A text may have problems.
-    /// let problems = FlowControl::builder().objects("kind: FlowSchema").unwrap_err();
-    /// assert!(problems.to_string().contains("apiVersion is missing"));
+    /// let schema = FlowSchema::builder("tenants").priority_level("tenants").by_user();
+    /// let schema = schema.rule(|r| r.group("tenants").everything()).build();
+    /// let flow = FlowControl::builder().objects(level).objects(schema).drive_by_hand().build();
     /// ```
-    pub fn objects<O: IntoObjects>(mut self, objects: O) -> O::Fallible<Self> {
-        objects.into_objects_then(self.preset, |more| {
-            let all = self.objects.get_or_insert_default();
-            all.priority_levels.extend(more.priority_levels);
-            all.flow_schemas.extend(more.flow_schemas);
-            self
-        })
+    pub fn objects(mut self, objects: impl IntoObjects) -> Self {
+        match objects.into_objects(self.preset) {
+            Ok(more) => self.given.add(more),
+            Err(problems) => self.given.problems_of_texts.extend(problems.into_iter().map(ObjectProblem::from)),
+        }
+        self
+    }
+
+    /// The objects to follow as an API server or a store has them, where they have been validated, perhaps by other rules. As
+    /// [`FlowControl::apply_stored`] does, it uses what can be used, and warns of the rest.
+    ///
+    /// ```
+    /// use evenkeel::objects::Objects;
+    /// use evenkeel::{FlowControl, FlowSchema};
+    ///
+    /// let lost = FlowSchema::builder("lost").priority_level("nowhere").rule(|r| r.user("alice").everything()).build();
+    /// let stored: Objects = [lost.into()].into_iter().collect();
+    /// let flow = FlowControl::builder().stored_objects(stored).drive_by_hand().build();
+    /// assert!(flow.report().dangling[0].is_dangling);
+    /// ```
+    pub fn stored_objects(mut self, objects: Objects) -> Self {
+        self.given = GivenObjects { objects: Some(objects), are_stored: true, ..GivenObjects::default() };
+        self
     }
 
     /// Lets the service drive the flow control: nothing runs in the background, and
@@ -255,35 +282,49 @@ impl FlowControlBuilder {
     ///
     /// Built elsewhere, also if its requests come in a runtime later, it has to be
     /// [driven by hand](Self::drive_by_hand); unless that was asked for, a warning says so.
+    ///
+    /// # Panics
+    ///
+    /// If the objects are not valid, with all that is wrong with them: use [`try_build`](Self::try_build) where they come from
+    /// outside of the program.
+    #[track_caller]
     pub fn build(self) -> FlowControl {
-        self.build_with_report().0
+        self.try_build().unwrap_or_else(|invalid| panic!("{invalid}"))
     }
 
-    /// The same, and what came of the objects: flow schemas without a level, and levels that cannot be used.
+    /// The same, or everything that is wrong with the [objects](Self::objects) and the [exempt paths](Self::exempt_paths).
     ///
     /// ```
-    /// use evenkeel::{FlowControl, FlowSchema};
+    /// use evenkeel::FlowControl;
     ///
-    /// let lost = FlowSchema::builder("lost").priority_level("nowhere").rule(|r| r.user("alice").everything()).build();
-    /// let (flow, report) = FlowControl::builder().objects(lost).drive_by_hand().build_with_report();
-    /// assert!(report.dangling[0].is_dangling);
+    /// let invalid = FlowControl::builder().objects("kind: FlowSchema").drive_by_hand().try_build().unwrap_err();
+    /// assert!(invalid.to_string().contains("apiVersion is missing"));
     /// ```
-    pub fn build_with_report(self) -> (FlowControl, Report) {
+    pub fn try_build(self) -> Result<FlowControl, InvalidObjects> {
+        let (exempt_paths, mut problems) = exempt_schema(&self.exempt_paths);
+        problems.extend(self.given.problems(exempt_paths.as_ref(), self.preset));
+        InvalidObjects::none_in(problems)?;
         let clock = self.clock.map_or_else(|| Clock::Tokio(tokio::time::Instant::now()), Clock::Manual);
         if self.server_concurrency == 0 {
             trace::no_seats();
         }
-        let objects = self.objects.unwrap_or_else(|| self.preset.into());
-        let (flow, report) = FlowControl::new(Setup {
+        #[cfg(feature = "check")]
+        let is_to_be_checked = self.given.objects.is_some() && !self.given.are_stored;
+        let objects = self.given.objects.unwrap_or_else(|| self.preset.into());
+        let flow = FlowControl::new(Setup {
             preset: self.preset,
             server_concurrency: self.server_concurrency.into(),
             division: self.division,
             observers: self.observers,
             wait_limit: self.wait_limit,
             clock,
-            exempt_paths: exempt_schema(&self.exempt_paths),
+            exempt_paths,
             objects,
         });
+        #[cfg(feature = "check")]
+        if is_to_be_checked {
+            trace::findings(&flow.findings());
+        }
         if self.has_keeper {
             match tokio::runtime::Handle::try_current() {
                 Ok(runtime) => {
@@ -293,7 +334,7 @@ impl FlowControlBuilder {
                 Err(_) => trace::unkept(),
             }
         }
-        (flow, report)
+        Ok(flow)
     }
 }
 
@@ -306,23 +347,46 @@ impl Default for FlowControlBuilder {
             observers: Observers::default(),
             wait_limit: WAIT_LIMIT_DEFAULT,
             clock: None,
-            objects: None,
+            given: GivenObjects::default(),
             exempt_paths: Vec::new(),
             has_keeper: true,
         }
     }
 }
 
-/// The schema that lets everybody ask for these paths.
-fn exempt_schema(paths: &[String]) -> Option<Arc<FlowSchema>> {
+// === impl GivenObjects ===
+
+impl GivenObjects {
+    fn add(&mut self, more: Objects) {
+        let all = self.objects.get_or_insert_default();
+        all.priority_levels.extend(more.priority_levels);
+        all.flow_schemas.extend(more.flow_schemas);
+    }
+
+    /// Everything that is wrong with the objects and with the schema that exempts paths.
+    fn problems(&self, exempt_paths: Option<&Arc<FlowSchema>>, preset: Preset) -> Vec<ObjectProblem> {
+        let mut objects = self.objects.clone().filter(|_| !self.are_stored).unwrap_or_default();
+        objects.flow_schemas.extend(exempt_paths.cloned());
+        let mut problems = self.problems_of_texts.clone();
+        problems.extend(object_problems::of_each(&objects, preset));
+        // A level that seems to be missing may be in a text that could not be read.
+        if self.problems_of_texts.is_empty() {
+            problems.extend(object_problems::without_level(&objects));
+        }
+        problems
+    }
+}
+
+/// The schema that lets everybody ask for these paths, and the problems of those that cannot be exempt.
+fn exempt_schema(paths: &[String]) -> (Option<Arc<FlowSchema>>, Vec<ObjectProblem>) {
     let is_usable = |path: &&String| path.len() > 1 && path.starts_with('/');
     let (paths, unusable): (Vec<&String>, Vec<&String>) = paths.iter().partition(is_usable);
-    trace::not_exempt(&unusable);
     let schema = FlowSchema::builder("exempt-paths").priority_level(EXEMPT).matching_precedence(2);
     let rule = |r: RuleBuilder<_, _>| {
         r.user("*").non_resource_urls(paths.iter().map(|path| path.as_str())).verbs(["get", "head"])
     };
-    (!paths.is_empty()).then(|| Arc::new(schema.rule(rule).build()))
+    let schema = (!paths.is_empty()).then(|| Arc::new(schema.rule(rule).build()));
+    (schema, unusable.into_iter().map(|path| ObjectProblem::not_exempt(path)).collect())
 }
 
 /// Does what is due, until nobody uses the flow control any more.

@@ -27,6 +27,7 @@ use crate::control::known_levels::KnownLevels;
 use crate::control::ledger::SharedLedger;
 use crate::control::level::{Waiter, Wakers};
 use crate::control::long_running::Counting;
+use crate::control::object_problems::{self, InvalidObjects};
 use crate::control::observers::Observers;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
@@ -140,7 +141,7 @@ impl FlowControl {
         FlowControlBuilder::default()
     }
 
-    pub(crate) fn new(setup: Setup) -> (Self, Report) {
+    pub(crate) fn new(setup: Setup) -> Self {
         let Setup { preset, server_concurrency, division, observers, wait_limit, clock, exempt_paths, objects } = setup;
         let now = clock.now();
         let upkeep = Arc::new(Upkeep::new(clock));
@@ -163,8 +164,8 @@ impl FlowControl {
                 exempt_paths,
             }),
         };
-        let report = flow.apply(objects);
-        (flow, report)
+        flow.follow(objects.with_mandatory_levels());
+        flow
     }
 
     /// What kind of service it is for.
@@ -174,30 +175,34 @@ impl FlowControl {
 
     /// Follows these objects from now on. Requests that run go on, and requests that wait keep their places.
     ///
-    /// The mandatory levels `exempt` and `catch-all` are always among the objects. A flow schema without a level and a level
-    /// that cannot be used are ignored, with a warning.
+    /// The mandatory levels `exempt` and `catch-all` are always among the objects. If anything is wrong with the objects, nothing
+    /// changes, and the error lists every problem: see [`FlowControlBuilder::try_build`].
     ///
     /// ```
     /// use evenkeel::FlowControl;
-    /// use evenkeel::objects::Problems;
     ///
-    /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), Problems> {
-    ///     let report = flow.apply(manifest)?;
-    ///     for schema in report.dangling.iter().filter(|schema| schema.is_dangling) {
-    ///         eprintln!("flow schema {}: there is no priority level {}", schema.schema, schema.level);
+    /// fn reload(flow: &FlowControl, manifest: &str) {
+    ///     match flow.apply(manifest) {
+    ///         Ok(report) if report.too_few_seats.is_some() => eprintln!("some level has no seats"),
+    ///         Ok(_) => {}
+    ///         Err(invalid) => eprintln!("the old objects stay in effect: {invalid}"),
     ///     }
-    ///     Ok(())
     /// }
     /// ```
-    pub fn apply<O: IntoObjects>(&self, objects: O) -> O::Fallible<Report> {
-        objects.into_objects_then(self.preset(), |objects| self.follow(objects.with_mandatory_levels()))
+    pub fn apply(&self, objects: impl IntoObjects) -> Result<Report, InvalidObjects> {
+        let objects = objects.into_objects(self.preset())?;
+        object_problems::check(&objects, self.shared.exempt_paths.as_ref(), self.preset())?;
+        Ok(self.follow(objects.with_mandatory_levels()))
     }
 
-    /// The same for objects that a store holds. For a [Kubernetes API](Preset::Kubernetes), a mandatory object that is not
-    /// among them has been deleted, and flow schemas that lead there are without a level, as in a kube-apiserver (CC-9).
+    /// The same for objects that a store holds. They have been validated before, perhaps by other rules: what can be used of
+    /// them is used, and the report and a warning name flow schemas without a level and levels that cannot be used.
+    ///
+    /// For a [Kubernetes API](Preset::Kubernetes), a mandatory object that is not among them has been deleted, and flow schemas
+    /// that lead there are without a level, as in a kube-apiserver (CC-9).
     pub fn apply_stored(&self, objects: Objects) -> Report {
         match self.shared.preset {
-            Preset::Plain => self.apply(objects),
+            Preset::Plain => self.follow(objects.with_mandatory_levels()),
             Preset::Kubernetes => self.follow(objects),
         }
     }
@@ -206,6 +211,11 @@ impl FlowControl {
         objects.flow_schemas.extend(self.shared.exempt_paths.clone());
         self.shared
             .change(|controller, changes, now| Change::Objects(Box::new(controller.apply(objects, changes, now))))
+    }
+
+    /// What came of the objects that it follows.
+    pub fn report(&self) -> Report {
+        self.shared.control().report.clone()
     }
 
     /// Whether every level that has to have a seat would have one under these objects. [`apply`](Self::apply) does not ask: some

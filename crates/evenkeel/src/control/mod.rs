@@ -12,6 +12,7 @@ pub(crate) mod known_levels;
 pub(crate) mod ledger;
 pub(crate) mod level;
 pub(crate) mod long_running;
+pub(crate) mod object_problems;
 pub(crate) mod observers;
 pub(crate) mod permit;
 pub(crate) mod rare_list;

@@ -3,6 +3,8 @@
 pub mod debug;
 pub(crate) mod events;
 pub(crate) mod explain;
+#[cfg(feature = "check")]
+mod findings;
 pub(crate) mod flows;
 pub(crate) mod metrics;
 pub(crate) mod status;

@@ -146,17 +146,23 @@ pub(crate) fn too_few_seats(found: Option<&TooFewSeats>) {
     let _ = found;
 }
 
-/// These paths are not exempt, though somebody meant them to be.
-pub(crate) fn not_exempt(paths: &[&String]) {
-    #[cfg(feature = "tracing")]
-    for path in paths {
+/// What is found in objects that work.
+#[cfg(feature = "check")]
+pub(crate) fn findings(findings: &[evenkeel_check::Finding]) {
+    for finding in findings {
+        #[cfg(feature = "tracing")]
         tracing::warn!(
-            path,
-            "the path is not exempt from limits: write it with a slash in front; `/` would exempt every request"
+            rule = finding.rule.name(),
+            kind = %finding.object.kind,
+            name = %finding.object.name,
+            "{}; {}; see {}",
+            finding.message,
+            finding.help,
+            finding.rule.address()
         );
+        #[cfg(not(feature = "tracing"))]
+        let _ = finding;
     }
-    #[cfg(not(feature = "tracing"))]
-    let _ = paths;
 }
 
 /// Nothing drives a flow control that was not to be driven by hand.

@@ -94,7 +94,7 @@ async fn storm(flow: FlowControl, task: u64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_thousand_requests_are_given_up_anywhere() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     let tasks: Vec<_> = (0..TASKS).map(|task| tokio::spawn(storm(flow.clone(), task))).collect();
     for task in tasks {
         task.await.expect("no panic");
@@ -105,7 +105,7 @@ async fn a_hundred_thousand_requests_are_given_up_anywhere() {
 #[test]
 fn admit_does_nothing_until_it_is_polled() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).drive_by_hand().build();
-    flow.apply(objects([queuing("tenants", 1000)]));
+    flow.apply(objects([queuing("tenants", 1000)])).unwrap();
     let user = user("a", "tenants");
     let mut admit = Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
     assert_idle(&flow);
@@ -126,7 +126,7 @@ fn admit_does_nothing_until_it_is_polled() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_are_given_up_anywhere_while_others_take_their_places() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
-    flow.apply(objects([per_flow("tenants", 10_000, 12)]));
+    flow.apply(objects([per_flow("tenants", 10_000, 12)])).unwrap();
     let tasks: Vec<_> = (0..TASKS).map(|task| tokio::spawn(storm(flow.clone(), task % 40))).collect();
     for task in tasks {
         task.await.expect("no panic");
@@ -139,7 +139,7 @@ fn ob_2_a_client_that_leaves_while_it_waits_is_counted_by_the_preset() {
     for (preset, expected) in [(Preset::Plain, Rejection::Cancelled), (Preset::Kubernetes, Rejection::TimeOut)] {
         let clock = ManualClock::new();
         let flow = FlowControl::builder().preset(preset).server_concurrency(1).manual_clock(clock.clone()).build();
-        flow.apply(objects([queuing("tenants", 10_000)]));
+        flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
         let user = user("a", "tenants");
         let arrive = || Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
         let poll = |admit: &mut Pin<Box<Arrived>>| admit.as_mut().poll(&mut Context::from_waker(Waker::noop()));

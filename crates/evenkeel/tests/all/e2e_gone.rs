@@ -67,7 +67,7 @@ async fn a_client_that_hangs_up_leaves_its_queue() {
         waits.notified().await;
         "done"
     };
-    let flow = FlowControl::builder().kubernetes().server_concurrency(1).objects(OBJECTS).unwrap().build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).objects(OBJECTS).build();
     let app = Router::new().route("/work", get(work)).layer(flow.layer(Anonymous));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

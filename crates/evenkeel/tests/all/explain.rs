@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use evenkeel::objects::IntoObjects;
 use evenkeel::{Attributes, FlowControl, Preset, RequestInfo, User, WorkEstimate};
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_engine::classify::Classifier;
@@ -63,9 +64,13 @@ spec:
 ";
 
 fn flow() -> FlowControl {
-    let bootstrap = Objects::from(Preset::Kubernetes);
+    let mut objects = Objects::from(Preset::Kubernetes);
+    let more = SCHEMAS.into_objects(Preset::Kubernetes).unwrap();
+    objects.priority_levels.extend(more.priority_levels);
+    objects.flow_schemas.extend(more.flow_schemas);
+    // As stored: one of them leads nowhere.
     let builder = FlowControl::builder().kubernetes().server_concurrency(100).drive_by_hand();
-    builder.objects(bootstrap).objects(SCHEMAS).unwrap().build()
+    builder.stored_objects(objects).build()
 }
 
 fn user() -> impl Strategy<Value = User> {
@@ -117,7 +122,7 @@ fn matches(schema: &FlowSchema, attributes: Attributes<'_>) -> bool {
 
 /// The schemas, with the mandatory ones as the tests' objects have them.
 fn schemas() -> Vec<FlowSchema> {
-    let read = evenkeel::objects::IntoObjects::into_objects(SCHEMAS, Preset::Kubernetes).unwrap();
+    let read = SCHEMAS.into_objects(Preset::Kubernetes).unwrap();
     let bootstrap = Objects::from(Preset::Kubernetes);
     read.flow_schemas.iter().chain(&bootstrap.flow_schemas).map(|schema| FlowSchema::clone(schema)).collect()
 }
@@ -251,7 +256,7 @@ spec:
     nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]
 "
     );
-    FlowControl::builder().kubernetes().server_concurrency(1).drive_by_hand().objects(&*manifest).unwrap().build()
+    FlowControl::builder().kubernetes().server_concurrency(1).drive_by_hand().objects(&*manifest).build()
 }
 
 const QUEUE: &str = "{type: Queue, queuing: {queues: 8, handSize: 2, queueLengthLimit: 3}}";

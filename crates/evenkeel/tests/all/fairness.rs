@@ -15,7 +15,7 @@ async fn admitted(clients: [usize; 2]) -> [u32; 2] {
     let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
     let queue = |q: evenkeel_api::build::QueueBuilder| q.queues(64).hand_size(4).queue_length_limit(1_000);
     let level = PriorityLevelConfiguration::builder("tenants").limited(|l| l.shares(10_000).queue(queue)).build();
-    flow.apply(objects([level]));
+    flow.apply(objects([level])).unwrap();
     let end = tokio::time::Instant::now() + Duration::from_secs(10);
     let client = |name: &'static str| {
         let flow = flow.clone();

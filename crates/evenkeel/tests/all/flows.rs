@@ -83,7 +83,7 @@ fn at_1_long_running_requests_beyond_the_limit_are_rejections_of_their_flow() {
     let attributed = Attributed::new(10);
     let level = PriorityLevelConfiguration::builder("everyone").limited(|limited| limited.queue(|queue| queue));
     let level: AnyObject = level.annotation("evenkeel.dev/max-long-running", "1").build().into();
-    attributed.flow.apply([level, schema("everyone", "everyone")].into_iter().collect::<Objects>());
+    attributed.flow.apply([level, schema("everyone", "everyone")].into_iter().collect::<Objects>()).unwrap();
     let watch = |user: &str| {
         let (user, request) = (User::new(user, ["system:authenticated"]), RequestInfo::default());
         attributed.flow.arrive_request(FlowRequest::new(Attributes { user: &user, request: &request }).watch())

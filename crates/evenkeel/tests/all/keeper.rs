@@ -43,7 +43,7 @@ async fn cl_11_new_objects_do_not_put_off_the_adjustment() {
     for _ in 0..5 {
         tokio::time::sleep(Duration::from_secs(1)).await;
         // They adjust too, but nobody has asked for anything yet.
-        flow.apply(levels());
+        flow.apply(levels()).unwrap();
     }
     let before = limit(&flow, "busy");
     let permits = take_seats(&flow, "busy").await;
@@ -59,7 +59,7 @@ async fn cl_11_new_objects_do_not_put_off_the_adjustment() {
 #[tokio::test(start_paused = true)]
 async fn cl_11_not_before_ten_seconds_have_passed() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(100).build();
-    flow.apply(objects([lender("idle", 50), rejecting("busy", 45)]));
+    flow.apply(objects([lender("idle", 50), rejecting("busy", 45)])).unwrap();
     let before = limit(&flow, "busy");
     let permits = take_seats(&flow, "busy").await;
     tokio::time::sleep(Duration::from_millis(9_990)).await;
@@ -75,7 +75,7 @@ async fn cl_11_not_before_ten_seconds_have_passed() {
 async fn the_period_of_the_division_is_a_setting() {
     for (period, is_lent) in [(Some(Duration::from_secs(1)), true), (None, false)] {
         let flow = FlowControl::builder().kubernetes().server_concurrency(100).division_period(period).build();
-        flow.apply(objects([lender("idle", 50), rejecting("busy", 45)]));
+        flow.apply(objects([lender("idle", 50), rejecting("busy", 45)])).unwrap();
         let before = limit(&flow, "busy");
         let permits = take_seats(&flow, "busy").await;
         tokio::time::sleep(Duration::from_millis(990)).await;
@@ -124,7 +124,7 @@ async fn it_ends_with_the_flow_control() {
 #[tokio::test(start_paused = true)]
 async fn requests_outlive_the_flow_control() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
-    flow.apply(objects([service::queuing("tenants", 10_000)]));
+    flow.apply(objects([service::queuing("tenants", 10_000)])).unwrap();
     let user = user("a", "tenants");
     let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let permit = admit().await.expect("a permit");
@@ -142,7 +142,7 @@ async fn nothing_lingers_when_the_flow_control_is_gone() {
     let lingers = WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency: 3_600 * SECOND };
     for goes_first in [true, false] {
         let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
-        flow.apply(objects([service::queuing("tenants", 10_000)]));
+        flow.apply(objects([service::queuing("tenants", 10_000)])).unwrap();
         let user = user("a", "tenants");
         let permit = flow.admit(attributes(&user), lingers).await.expect("a permit");
         let waits = flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
@@ -160,7 +160,7 @@ async fn nothing_lingers_when_the_flow_control_is_gone() {
 async fn waits_end_and_nothing_lingers_for_long_when_the_flow_control_is_gone() {
     let lingers = WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency: 3_600 * SECOND };
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
-    flow.apply(objects([service::queuing("tenants", 10_000)]));
+    flow.apply(objects([service::queuing("tenants", 10_000)])).unwrap();
     let user = user("a", "tenants");
     let permit = flow.admit(attributes(&user), lingers).await.expect("a permit");
     let (first, last) = (flow.arrive(attributes(&user), lingers), flow.arrive(attributes(&user), lingers));
@@ -189,7 +189,7 @@ impl Wake for Panics {
 async fn it_goes_on_after_a_waker_has_panicked() {
     let lingers = WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency: SECOND };
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
-    flow.apply(objects([service::queuing("tenants", 10_000)]));
+    flow.apply(objects([service::queuing("tenants", 10_000)])).unwrap();
     let user = user("a", "tenants");
     let mut waits = Box::pin(flow.arrive(attributes(&user), lingers));
     for _ in 0..3 {

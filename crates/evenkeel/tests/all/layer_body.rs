@@ -294,7 +294,7 @@ async fn a_changed_limit_ends_nothing() {
 async fn a_level_that_comes_back_counts_what_goes_on() {
     let service = LongRunning::new();
     let streams = [service.stream().unwrap(), service.stream().unwrap()];
-    service.flow.apply(evenkeel::objects::Objects::default());
+    service.flow.apply(evenkeel::objects::Objects::default()).unwrap();
     service.flow.tick();
     assert!(service.flow.status().iter().all(|level| level.name != "shop"), "it has no seats in use, and goes");
     service.limit("2");

@@ -66,13 +66,8 @@ async fn hf_7_the_parameter_of_a_kubernetes_request() {
 
 #[tokio::test(start_paused = true)]
 async fn hf_7_it_is_held_against_the_timeout_of_the_server() {
-    let flow = FlowControl::builder()
-        .kubernetes()
-        .server_concurrency(1)
-        .wait_limit(seconds(1))
-        .objects(ONE_SEAT)
-        .unwrap()
-        .build();
+    let flow =
+        FlowControl::builder().kubernetes().server_concurrency(1).wait_limit(seconds(1)).objects(ONE_SEAT).build();
     let layer = flow.layer(Anonymous);
     assert_waited(wait(&layer, get("/queued?timeout=2s")).await, Duration::from_millis(500), "less than four seconds");
     assert_waited(wait(&layer, get("/queued?timeout=8s")).await, seconds(1), "more");

@@ -123,7 +123,7 @@ async fn we_18_the_sample_and_the_estimate_see_the_same_watches() {
 fn we_15_numbers_of_objects_grow_old_by_the_clock_that_is_set_by_hand() {
     let clock = ManualClock::new();
     let builder = FlowControl::builder().kubernetes().server_concurrency(300).manual_clock(clock.clone());
-    let flow = builder.objects(layer::ONE_SEAT).unwrap().build();
+    let flow = builder.objects(layer::ONE_SEAT).build();
     let work = KubernetesWork::with_manual_clock(EstimatorConfig::default(), clock.clone());
     work.set_objects("pods", 399, 10_000);
     let layer = flow.layer(Anonymous).work(work);

@@ -174,7 +174,7 @@ async fn a_rejection_of_grpc_has_trailers_only() {
 /// A flow control of an ordinary service whose one seat is taken, and the layer that rejects its requests.
 fn plain_layer(form: RejectionForm) -> (evenkeel::FlowLayer<Anonymous>, layer::Answer) {
     let objects = layer::ONE_SEAT.replacen("Shares: 1,", "Shares: 10000,", 1);
-    let flow = evenkeel::FlowControl::builder().server_concurrency(1).objects(&*objects).unwrap();
+    let flow = evenkeel::FlowControl::builder().server_concurrency(1).objects(&*objects);
     let layer = flow.build().layer(Anonymous).rejection_form(form);
     let mut first = send(&layer, &Mock::stuck(), get("/orders"));
     assert!(first.poll().is_none());

@@ -159,7 +159,7 @@ async fn a_list_takes_the_seats_that_it_costs() {
     let work = KubernetesWork::default();
     work.set_objects("pods", 399, 10_000);
     // A seventh of the seats are those of the level: 43.
-    let flow = FlowControl::builder().kubernetes().server_concurrency(300).objects(layer::ONE_SEAT).unwrap().build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(300).objects(layer::ONE_SEAT).build();
     let layer = flow.layer(Anonymous).work(work);
     let stuck = Mock::stuck();
     let mut list = send(&layer, &stuck, get("/api/v1/pods"));

@@ -22,7 +22,7 @@ fn seats_in_use(flow: &FlowControl) -> i64 {
 #[tokio::test(start_paused = true)]
 async fn the_keeper_frees_the_seats_when_the_time_has_come() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(2).build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     let user = user("a", "tenants");
     drop(flow.admit(attributes(&user), LINGERS).await.expect("a permit"));
     let finished = Instant::now();
@@ -38,7 +38,7 @@ async fn the_keeper_frees_the_seats_when_the_time_has_come() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_lingers_for_less_is_released_first() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     let user = user("a", "tenants");
     let short = WorkEstimate { additional_latency: SECOND, ..LINGERS };
     drop(flow.admit(attributes(&user), LINGERS).await.expect("a permit"));
@@ -55,7 +55,7 @@ async fn a_request_that_lingers_for_less_is_released_first() {
 fn by_hand_the_seats_are_free_after_the_tick() {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().kubernetes().server_concurrency(2).manual_clock(clock.clone()).build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let user = user("a", "tenants");
     drop(runtime.block_on(flow.admit(attributes(&user), LINGERS)).expect("a permit"));
@@ -72,10 +72,10 @@ fn by_hand_the_seats_are_free_after_the_tick() {
 fn a_level_goes_while_a_request_lingers_in_it() {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().kubernetes().server_concurrency(2).manual_clock(clock.clone()).build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     drop(runtime.block_on(flow.admit(attributes(&user("a", "tenants")), LINGERS)).expect("a permit"));
-    flow.apply(objects([]));
+    flow.apply(objects([])).unwrap();
     assert_eq!(service::level_names(&flow), ["catch-all", "exempt"]);
     clock.advance(Duration::from_secs(4));
     flow.tick();

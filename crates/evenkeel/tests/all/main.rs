@@ -11,6 +11,7 @@ mod explain;
 mod extract;
 mod fairness;
 mod flows;
+mod invalid_objects;
 mod keeper;
 #[path = "../layer/mod.rs"]
 mod layer;

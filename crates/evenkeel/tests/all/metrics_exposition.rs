@@ -201,7 +201,7 @@ fn bm_4_a_metric_and_the_status_name_the_modes_of_each_level() {
     assert_eq!((&status["queuing"], &status["borrowing"]), (&"per-flow".into(), &"immediate".into()));
 
     // Both change, and so does what is shown. Each level is shown once.
-    flow.apply(level().build());
+    flow.apply(level().build()).unwrap();
     flow.set_borrowing(Borrowing::Periodic);
     assert!(modes().contains(&line("periodic", "tenants", "shuffle-sharded")), "{:?}", modes());
     assert_eq!(modes().len(), flow.status().len());

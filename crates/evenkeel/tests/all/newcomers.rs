@@ -89,7 +89,7 @@ fn lending(name: &str) -> PriorityLevelConfiguration {
 #[tokio::test(start_paused = true)]
 async fn pf_12_levels_that_borrow_at_once_keep_seats_for_newcomers_too() {
     let flow = FlowControl::builder().server_concurrency(20).wait_limit(Duration::from_secs(60)).build();
-    flow.apply(service::objects([lending("batch"), lending("people")]));
+    flow.apply(service::objects([lending("batch"), lending("people")])).unwrap();
     let user = service::user;
     let slow = slow_requests(&flow, &user("greedy", "batch"), 40).await;
     let batch = flow.status().into_iter().find(|level| level.name == "batch").unwrap();

@@ -11,7 +11,7 @@ use service::{assert_idle, attributes, objects, queuing, totals, user};
 
 fn one_seat() -> FlowControl {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     flow
 }
 

@@ -59,7 +59,7 @@ async fn levels_come_and_go_under_load() {
     let clients: Vec<_> = clients.collect();
     for _ in 0..40 {
         for objects in course() {
-            flow.apply(objects);
+            flow.apply(objects).unwrap();
             tokio::task::yield_now().await;
         }
     }
@@ -78,12 +78,12 @@ async fn levels_come_and_go_under_load() {
 #[tokio::test(start_paused = true)]
 async fn requests_of_a_removed_level_end_in_it_and_the_keeper_removes_it() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
-    flow.apply(objects([queuing("blue", 10_000)]));
+    flow.apply(objects([queuing("blue", 10_000)])).unwrap();
     let user = user("a", "blue");
     let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let permit = admit().await.expect("a permit");
     let (next, last) = (admit(), admit());
-    flow.apply(objects([]));
+    flow.apply(objects([])).unwrap();
     assert_eq!(totals(&flow), (2, 1));
     let other = admit().await.expect("a seat of another level");
     assert_eq!(other.priority_level(), "catch-all");
@@ -103,13 +103,13 @@ async fn requests_of_a_removed_level_end_in_it_and_the_keeper_removes_it() {
 #[tokio::test(start_paused = true)]
 async fn a_level_that_comes_back_keeps_its_requests() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
-    flow.apply(objects([queuing("blue", 10_000)]));
+    flow.apply(objects([queuing("blue", 10_000)])).unwrap();
     let user = user("a", "blue");
     let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let permit = admit().await.expect("a permit");
     let next = admit();
-    flow.apply(objects([]));
-    flow.apply(objects([queuing("blue", 10_000)]));
+    flow.apply(objects([])).unwrap();
+    flow.apply(objects([queuing("blue", 10_000)])).unwrap();
     let newcomer = admit();
     assert_eq!(totals(&flow), (2, 1));
     drop(permit);
@@ -124,7 +124,7 @@ async fn a_level_that_comes_back_keeps_its_requests() {
 async fn hf_13_a_level_that_comes_back_remembers_whom_it_turned_away() {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
-    flow.apply(objects([rejecting("blue", 10_000)]));
+    flow.apply(objects([rejecting("blue", 10_000)])).unwrap();
     let user = user("a", "blue");
     let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let (mut engine, mut permit) = (RetryAfter::default(), Some(admit().await.expect("a permit")));
@@ -136,9 +136,9 @@ async fn hf_13_a_level_that_comes_back_remembers_whom_it_turned_away() {
         clock.advance(Duration::from_secs(1));
         if second == 5 {
             drop(permit.take());
-            flow.apply(objects([]));
+            flow.apply(objects([])).unwrap();
             assert_eq!(level_names(&flow), MANDATORY);
-            flow.apply(objects([rejecting("blue", 10_000)]));
+            flow.apply(objects([rejecting("blue", 10_000)])).unwrap();
             permit = Some(admit().await.expect("a permit"));
         }
     }
@@ -153,13 +153,13 @@ async fn hf_13_a_level_that_comes_back_remembers_whom_it_turned_away() {
 #[tokio::test(start_paused = true)]
 async fn more_seats_start_who_waits() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
-    flow.apply(objects([queuing("blue", 5), queuing("green", 500_000)]));
+    flow.apply(objects([queuing("blue", 5), queuing("green", 500_000)])).unwrap();
     let user = user("a", "blue");
     let admit = || tokio::spawn(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
     let tasks: Vec<_> = (0..4).map(|_| admit()).collect();
     tokio::task::yield_now().await;
     assert_eq!(totals(&flow), (3, 1));
-    flow.apply(objects([queuing("blue", 500_000), queuing("green", 5)]));
+    flow.apply(objects([queuing("blue", 500_000), queuing("green", 5)])).unwrap();
     assert_eq!(totals(&flow), (0, 4));
     for task in tasks {
         drop(task.await.expect("no panic").expect("a permit"));
@@ -170,7 +170,7 @@ async fn more_seats_start_who_waits() {
 #[tokio::test(start_paused = true)]
 async fn seats_come_and_go_while_requests_run_and_wait() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
-    flow.apply(objects([queuing("blue", 10_000)]));
+    flow.apply(objects([queuing("blue", 10_000)])).unwrap();
     let user = user("a", "blue");
     let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let first = admit().await.unwrap();
@@ -191,7 +191,7 @@ async fn seats_come_and_go_while_requests_run_and_wait() {
 #[tokio::test(start_paused = true)]
 async fn a_new_wait_limit_is_for_requests_that_arrive() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).wait_limit(Duration::from_secs(20)).build();
-    flow.apply(objects([queuing("blue", 10_000)]));
+    flow.apply(objects([queuing("blue", 10_000)])).unwrap();
     let user = user("a", "blue");
     let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let running = admit().await.unwrap();
@@ -208,13 +208,13 @@ async fn a_new_wait_limit_is_for_requests_that_arrive() {
 #[tokio::test(start_paused = true)]
 async fn bm_3_the_mode_changes_under_load_and_nobody_notices() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
-    flow.apply(objects([queuing("blue", 10_000)]));
+    flow.apply(objects([queuing("blue", 10_000)])).unwrap();
     let users = ["a", "b"].map(|name| user(name, "blue"));
     let admit = |index: usize| flow.arrive(attributes(&users[index % 2]), WorkEstimate::ONE_SEAT);
     let running = admit(0).await.unwrap();
     let waiting: Vec<_> = (0..6).map(admit).collect();
     for level in [per_flow("blue", 10_000, 1), queuing("blue", 10_000), per_flow("blue", 10_000, 1)] {
-        flow.apply(objects([level]));
+        flow.apply(objects([level])).unwrap();
         assert_eq!(totals(&flow), (6, 1), "nobody is rejected, although only one of each flow may wait now");
     }
     drop(running);
@@ -228,7 +228,7 @@ async fn bm_3_the_mode_changes_under_load_and_nobody_notices() {
 async fn pf_7_a_waiting_request_that_gives_way_is_rejected_at_once() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     // Two of a flow may wait, and eight of all.
-    flow.apply(objects([per_flow("blue", 10_000, 2)]));
+    flow.apply(objects([per_flow("blue", 10_000, 2)])).unwrap();
     let admit = |name: &str| flow.arrive(attributes(&user(name, "blue")), WorkEstimate::ONE_SEAT);
     let running = admit("a").await.unwrap();
     let first = admit("a");

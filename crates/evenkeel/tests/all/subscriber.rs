@@ -71,7 +71,7 @@ fn course(flow: &FlowControl) {
     "unusable".clone_into(&mut unusable.metadata.name);
     unusable.spec.limited = None;
     all.priority_levels.push(Arc::new(unusable));
-    flow.apply(all);
+    flow.apply_stored(all);
     let (tenant, other) = (user("a", "tenants"), user("a", "others"));
     let one = |user| flow.arrive(attributes(user), WorkEstimate::ONE_SEAT);
     let permits = [one(&tenant), one(&other)];
@@ -117,7 +117,8 @@ fn objects_that_are_of_no_use_are_told_once() {
     let warnings = |schemas: &[&str]| {
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let objects = Objects { flow_schemas: schemas.iter().map(|name| lost(name)).collect(), ..Objects::default() };
-        tracing::subscriber::with_default(Onlooker { flow: None, told: Arc::clone(&told) }, || flow.apply(objects));
+        let onlooker = Onlooker { flow: None, told: Arc::clone(&told) };
+        tracing::subscriber::with_default(onlooker, || flow.apply_stored(objects));
         let told = told.lock().unwrap();
         told.iter().filter(|one| one.contains("flow schema ignored")).count()
     };
@@ -136,7 +137,7 @@ fn bm_2_annotations_that_are_not_understood_are_told_once() {
         level.metadata.annotations.insert("evenkeel.dev/queuing".to_owned(), value.to_owned());
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let onlooker = Onlooker { flow: None, told: Arc::clone(&told) };
-        let report = tracing::subscriber::with_default(onlooker, || flow.apply(all));
+        let report = tracing::subscriber::with_default(onlooker, || flow.apply(all).unwrap());
         let told = told.lock().unwrap();
         let told = told.iter().filter(|one| one.contains("annotation evenkeel.dev/queuing: invalid value")).count();
         (told, report.not_understood.len())
@@ -145,6 +146,25 @@ fn bm_2_annotations_that_are_not_understood_are_told_once() {
     assert_eq!(warnings("perflow"), (0, 1), "it is known");
     assert_eq!(warnings("per-flow"), (0, 0));
     assert_eq!(warnings("perflow"), (1, 1));
+}
+
+#[cfg(feature = "check")]
+#[test]
+fn who_builds_it_is_told_of_objects_that_are_probably_not_meant_so() {
+    let schema = |name: &str, precedence| {
+        let schema = FlowSchema::builder(name).priority_level("tenants").matching_precedence(precedence);
+        schema.rule(|r| r.group("staff").everything()).build()
+    };
+    let builder = FlowControl::builder().server_concurrency(100).drive_by_hand().objects(rejecting("tenants", 10));
+    let builder = builder.objects([schema("staff", 100), schema("never", 200)]);
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let onlooker = Onlooker { flow: None, told: Arc::clone(&told) };
+    let flow = tracing::subscriber::with_default(onlooker, || builder.build());
+    let told = told.lock().unwrap();
+    let warned: Vec<_> = told.iter().filter(|one| one.contains("https://evenkeel.dev/docs/checks/")).collect();
+    assert!(matches!(&*warned, [one] if one.contains("unreachable-schema")), "{told:?}");
+    assert_eq!(flow.findings().iter().map(|finding| &*finding.object.name).collect::<Vec<_>>(), ["never"]);
+    assert_eq!(FlowControl::builder().drive_by_hand().build().findings(), [], "the preset is as it is meant");
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Wake for Woken {
 
 fn one_seat(level: evenkeel_api::v1::PriorityLevelConfiguration) -> FlowControl {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
-    flow.apply(objects([level]));
+    flow.apply(objects([level])).unwrap();
     flow
 }
 
@@ -64,7 +64,7 @@ async fn a_request_waits_as_long_as_it_may() {
 fn by_hand_a_tick_turns_away_who_has_waited_too_long() {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let user = user("a", "tenants");
@@ -87,7 +87,7 @@ fn by_hand_a_tick_turns_away_who_has_waited_too_long() {
 fn without_a_runtime_a_tick_wakes_those_whose_time_is_over() {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     let user = user("a", "tenants");
     let admit = || Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
     let Poll::Ready(Ok(permit)) = admit().as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
@@ -119,7 +119,7 @@ fn requests_look_at_the_time_themselves_when_the_runtime_of_the_keeper_is_gone()
         let builder = FlowControl::builder().kubernetes().server_concurrency(1);
         builder.wait_limit(Duration::from_millis(50)).build()
     });
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     let user = user("a", "tenants");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
@@ -142,7 +142,7 @@ fn requests_look_at_the_time_themselves_when_the_runtime_of_the_keeper_is_gone()
 fn without_a_runtime_the_wait_limit_holds() {
     let flow =
         FlowControl::builder().kubernetes().server_concurrency(1).wait_limit(Duration::ZERO).drive_by_hand().build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     let user = user("a", "tenants");
     let admit = || Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
     let permit = admit();
@@ -178,7 +178,7 @@ async fn a_full_queue_and_a_level_without_queues_turn_away_at_once() {
 fn the_time_to_come_back_is_that_of_the_engine() {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
-    flow.apply(objects([rejecting("tenants", 10_000)]));
+    flow.apply(objects([rejecting("tenants", 10_000)])).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let user = user("a", "tenants");
     let admit = || runtime.block_on(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
@@ -203,7 +203,7 @@ fn the_time_to_come_back_is_that_of_the_engine() {
 fn hf_12_a_client_that_hangs_up_counts_as_one_that_was_turned_away() {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
-    flow.apply(objects([queuing_up_to("tenants", 10_000, 50)]));
+    flow.apply(objects([queuing_up_to("tenants", 10_000, 50)])).unwrap();
     let user = user("a", "tenants");
     let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let poll = |admit: Arrived| pin!(admit).poll(&mut Context::from_waker(Waker::noop()));
@@ -229,7 +229,7 @@ fn hf_12_a_client_that_hangs_up_counts_as_one_that_was_turned_away() {
 fn outside_of_kubernetes_the_time_to_come_back_follows_from_what_waits() {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
-    flow.apply(objects([queuing_up_to("tenants", 10_000, 50)]));
+    flow.apply(objects([queuing_up_to("tenants", 10_000, 50)])).unwrap();
     let user = user("a", "tenants");
     let poll = |admit: Pin<&mut Arrived>| admit.poll(&mut Context::from_waker(Waker::noop()));
     let mut requests: VecDeque<_> =
@@ -276,7 +276,7 @@ fn outside_of_kubernetes_the_time_to_come_back_follows_from_what_waits() {
 fn a_level_without_queues_expects_the_next_seat() {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().server_concurrency(4).manual_clock(clock.clone()).build();
-    flow.apply(objects([rejecting("tenants", 10_000)]));
+    flow.apply(objects([rejecting("tenants", 10_000)])).unwrap();
     let user = user("a", "tenants");
     let admit = || match pin!(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT))
         .poll(&mut Context::from_waker(Waker::noop()))
@@ -340,7 +340,7 @@ async fn time_outs_race_with_starts_in_paused_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn time_outs_race_with_starts_in_real_time() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(2).build();
-    flow.apply(objects([queuing("tenants", 10_000)]));
+    flow.apply(objects([queuing("tenants", 10_000)])).unwrap();
     for _ in 0..5 {
         race(flow.clone(), 500, |n| Duration::from_micros(u64::from(n % 5) * 500)).await;
     }

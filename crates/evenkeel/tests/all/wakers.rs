@@ -44,7 +44,7 @@ impl Wake for Counts {
 fn two_seats() -> (FlowControl, ManualClock) {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().kubernetes().server_concurrency(2).manual_clock(clock.clone()).build();
-    flow.apply(objects([queuing("tenants", 1000)]));
+    flow.apply(objects([queuing("tenants", 1000)])).unwrap();
     (flow, clock)
 }
 

@@ -96,7 +96,7 @@ pub(crate) struct MockFuture(Option<Reply>);
 
 pub(crate) fn flow() -> FlowControl {
     // So few that every level gets one seat.
-    FlowControl::builder().kubernetes().server_concurrency(1).objects(ONE_SEAT).unwrap().build()
+    FlowControl::builder().kubernetes().server_concurrency(1).objects(ONE_SEAT).build()
 }
 
 pub(crate) fn layer() -> FlowLayer<Anonymous> {

@@ -42,7 +42,7 @@ impl Observed {
             .kubernetes()
             .server_concurrency(server_concurrency)
             .manual_clock(clock.clone())
-            .objects(objects)
+            .stored_objects(objects.into_iter().collect())
             .build();
         let mut registry = Registry::default();
         flow.register_metrics(&mut registry).unwrap();
@@ -50,7 +50,7 @@ impl Observed {
     }
 
     pub(crate) fn apply(&self, objects: Vec<AnyObject>) {
-        self.flow.apply(objects.into_iter().collect::<evenkeel::objects::Objects>());
+        self.flow.apply(objects.into_iter().collect::<evenkeel::objects::Objects>()).unwrap();
     }
 
     pub(crate) fn millis(&self, millis: u64) {

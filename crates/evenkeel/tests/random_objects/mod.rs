@@ -139,7 +139,8 @@ impl Configured {
             (0..=random.below(schemas_max)).map(|number| random.schema(number)).collect();
         let flow_schemas = schemas.iter().cloned().map(Arc::new).collect();
         let objects = Objects { flow_schemas, priority_levels: Vec::new() };
-        let flow = FlowControl::builder().kubernetes().server_concurrency(100).drive_by_hand().objects(objects).build();
+        let flow =
+            FlowControl::builder().kubernetes().server_concurrency(100).drive_by_hand().stored_objects(objects).build();
         schemas.extend(["exempt", "catch-all"].into_iter().filter_map(bootstrap::mandatory_flow_schema).cloned());
         schemas.sort_by(match_order);
         let classifier = Classifier::compile(&schemas);

@@ -26,8 +26,8 @@ impl Governing {
     /// those that are of no use.
     pub(super) fn apply(&mut self, objects: Objects) -> Result<(), TooFewSeats> {
         self.flow.check_objects(&objects)?;
-        self.findings.look_for(objects.clone());
         self.flow.apply_stored(objects.clone());
+        self.findings.look_for(&objects, &self.flow);
         self.metrics.objects_applied(changes(&self.last, &objects));
         self.last = objects;
         Ok(())

@@ -174,9 +174,12 @@ impl Gateway {
             .attribute_flows();
         let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();
-        let findings = Findings::new(&config);
-        let mut governing =
-            Governing { flow: flow.clone(), metrics: metrics.clone(), findings, last: Objects::default() };
+        let mut governing = Governing {
+            flow: flow.clone(),
+            metrics: metrics.clone(),
+            findings: Findings::default(),
+            last: Objects::default(),
+        };
         governing.apply(objects.next().await?)?;
         if let Some(source) = objects.status() {
             readiness.set_source(source);

@@ -23,7 +23,7 @@ use crate::file_watch::FileChanges;
 /// let mut source = DirectorySource::new("/etc/evenkeel/objects");
 /// loop {
 ///     match source.next().await {
-///         Ok(objects) => drop(flow.apply(objects)),
+///         Ok(objects) => drop(flow.apply_stored(objects)),
 ///         Err(error) => println!("{error}"),
 ///     }
 /// }

@@ -61,7 +61,7 @@ impl Stage {
             let annotations = &mut Arc::make_mut(level).metadata.annotations;
             annotations.insert(NEWCOMER_SEATS.to_owned(), "0".to_owned());
         }
-        stage.bench.flow.apply(all);
+        stage.bench.flow.apply(all).unwrap();
         stage
     }
 
@@ -70,10 +70,10 @@ impl Stage {
         let stage = Self::new(seats);
         let manifest =
             Manifest::read_for(Preset::Plain, "objects.yaml", manifest.as_bytes(), Strictness::Strict).unwrap();
-        let (mut all, more) = (Objects::from(Preset::Plain), manifest.into_objects(Preset::Plain));
+        let (mut all, more) = (Objects::from(Preset::Plain), manifest.into_objects(Preset::Plain).unwrap());
         all.priority_levels.extend(more.priority_levels);
         all.flow_schemas.extend(more.flow_schemas);
-        stage.bench.flow.apply(all);
+        stage.bench.flow.apply(all).unwrap();
         stage
     }
 
