@@ -35,6 +35,8 @@ impl<T, K: Copy> Core<T, K> {
             order.blocked(next);
             return false;
         }
+        // One that is started in the moment in which it arrived has not waited, whoever else waits.
+        self.totals.dispatched_late += u64::from(request.arrived < now);
         let work = self.seats.fit(request.work);
         request.stage = Stage::Executing { started: now };
         request.work = work;
