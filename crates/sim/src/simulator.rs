@@ -6,7 +6,7 @@ use evenkeel_api::Preset;
 use evenkeel_engine::borrowing::SeatDivision;
 use evenkeel_engine::controller::{Borrowing, Objects, ServerConfig};
 use evenkeel_engine::digest::Query;
-use evenkeel_engine::drain::{self, DrainMeter};
+use evenkeel_engine::drain::DrainMeter;
 use evenkeel_engine::level;
 use evenkeel_engine::queue_set::{Arrival, Ended, Finish, NEWCOMER_WAIT, Phase, Rejection};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
@@ -485,7 +485,7 @@ impl<T: Copy> Simulator<T> {
         self.levels[number.index()].note(self.now, set.seats_in_use(), set.waiting() as u64);
         if let Some(meter) = self.meters.get_mut(number.index()) {
             let usable = || self.engine.ledger().map_or(set.concurrency_limit(), |ledger| ledger.usable(level.index()));
-            meter.note(Instant::from_nanos(self.now), drain::is_saturated(set, usable), released);
+            meter.look(Instant::from_nanos(self.now), set, usable, released);
         }
     }
 
