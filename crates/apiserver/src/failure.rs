@@ -49,6 +49,12 @@ impl Failure {
         Self { reason: None, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message) }
     }
 
+    /// 500: the server cannot do what it should be able to do.
+    pub fn internal(message: impl fmt::Display) -> Self {
+        let message = format!("Internal error occurred: {message}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+    }
+
     /// 401: the request is not authenticated (API-190).
     pub fn unauthorized() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")

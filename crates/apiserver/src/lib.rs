@@ -42,7 +42,7 @@ pub mod patch;
 
 pub use data_dir::{DataDir, DataDirError, ObjectsCopy, UnwrittenCertificate};
 pub use failure::Failure;
-pub use follow::{ObjectState, ObjectStream};
+pub use follow::{ObjectStream, ObjectsAt};
 pub use http::{Api, ApiBody};
 pub use metrics::{ApiMetrics, declared_metrics, encode_store_unavailable};
 pub use other_metrics::OtherMetrics;

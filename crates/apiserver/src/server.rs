@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 use evenkeel::{Borrowing, FlowControl, KubernetesWork};
 use evenkeel_api::decode::Entry;
@@ -13,14 +12,13 @@ use evenkeel_engine::controller::Objects;
 use evenkeel_store::{Error, Store};
 use http::StatusCode;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::clock::now;
 use crate::controllers::{bootstrap, dangling, garbage};
 use crate::failure::Failure;
-use crate::follow::ObjectStream;
+use crate::follow::{Followed, ObjectStream};
 use crate::http::Api;
 use crate::in_flight::InFlight;
 use crate::log_once::LogOnce;
@@ -118,14 +116,14 @@ impl ApiServer {
     /// Starts over that store, inside of a tokio runtime: creates the bootstrap objects, and restores them from
     /// now on.
     pub async fn start(store: Arc<dyn Store>, options: &ApiServerOptions) -> Result<Self, Failure> {
-        let (applied, watch_applied) = watch::channel(0);
+        let (followed, follow_store) = Followed::new();
         let in_flight = InFlight::new(options.response_bytes_max, options.response_bytes_per_connection_max);
         let flow = FlowControl::builder().kubernetes().server_concurrency(options.server_concurrency);
         // A Kubernetes API divides idle seats every ten seconds; before the first time, a level that lends all of its seats has
         // none. Elsewhere nobody, and no health check, should wait for that.
         let borrowing = (options.preset == Preset::Plain).then_some(Borrowing::Immediate);
         let flow = flow.borrowing(borrowing).build();
-        let api = Api::new(&store, options, in_flight, watch_applied, flow.clone());
+        let api = Api::new(&store, options, in_flight, followed.clone(), flow.clone());
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         let (levels, schemas) = (bootstrap::tidy(api.levels()).await, bootstrap::tidy(api.schemas()).await);
         match levels.and(schemas) {
@@ -138,31 +136,37 @@ impl ApiServer {
         if revision <= NEW_STORE_REVISION_MAX {
             compact_initial_history(&*store).await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         }
-        let mut objects = api.objects();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(follow_store.run(Arc::clone(api.schemas()), Arc::clone(api.levels())));
+        let mut objects = followed.stream_for_flow_control();
         let first = objects.next().await.ok_or_else(|| Failure::unavailable("the store is closed"))?;
         let work = KubernetesWork::default();
         work.set_consistent_cache(true);
-        follow(&flow, &work, first.objects);
-        applied.send_replace(first.revision);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(keep_followed(objects, flow.clone(), work.clone(), applied));
+        follow(&flow, &work, &first.objects);
+        tasks.spawn(keep_followed(objects, flow.clone(), work.clone()));
         tasks.spawn(keep_tidy(api.clone()));
         if options.status_controller == StatusController::On {
-            let api = api.clone();
-            tasks.spawn(async move { dangling::run(api.schemas(), api.levels()).await });
+            let (schemas, states) = (Arc::clone(api.schemas()), followed.states());
+            tasks.spawn(async move { dangling::run(&schemas, states).await });
         }
         if options.garbage_collector == GarbageCollector::On {
-            let (schemas, levels) = (api.clone(), api.clone());
-            tasks.spawn(async move { garbage::run(schemas.schemas()).await });
-            tasks.spawn(async move { garbage::run(levels.levels()).await });
+            let (schemas, states) = (Arc::clone(api.schemas()), followed.states());
+            tasks.spawn(async move { garbage::run(&schemas, states, |objects| &objects.flow_schemas).await });
+            let (levels, states) = (Arc::clone(api.levels()), followed.states());
+            tasks.spawn(async move { garbage::run(&levels, states, |objects| &objects.priority_levels).await });
         }
         let limited = limited(&api, &flow, work);
         Ok(Self { api, flow, limited, _tasks: tasks })
     }
 
-    /// The objects as they are and as they become, for a flow control to follow.
+    /// The objects as they are and as they become. No write waits for whoever reads them.
     pub fn objects(&self) -> ObjectStream {
-        self.api.objects()
+        self.api.followed().stream()
+    }
+
+    /// The same for another flow control than the API's own: responses to writes wait until it asks for the next objects.
+    pub fn objects_for_flow_control(&self) -> ObjectStream {
+        self.api.followed().stream_for_flow_control()
     }
 
     /// The flow control that the API's own requests go through.
@@ -226,20 +230,14 @@ async fn apply<S: HubSpec + ValidSpec>(registry: &Registry<S>, entry: &Entry, ma
     verbs::apply(registry, body.as_bytes(), &write, &mut Vec::new()).await.map(|_| ())
 }
 
-async fn keep_followed(
-    mut objects: ObjectStream,
-    flow: FlowControl,
-    work: KubernetesWork,
-    applied: watch::Sender<u64>,
-) {
+async fn keep_followed(mut objects: ObjectStream, flow: FlowControl, work: KubernetesWork) {
     while let Some(state) = objects.next().await {
-        follow(&flow, &work, state.objects);
-        applied.send_replace(state.revision);
+        follow(&flow, &work, &state.objects);
     }
 }
 
 /// Lets the flow control follow the objects, and lets estimates know how many there are.
-fn follow(flow: &FlowControl, work: &KubernetesWork, objects: Objects) {
+fn follow(flow: &FlowControl, work: &KubernetesWork, objects: &Objects) {
     for (kind, count) in [
         (Kind::FlowSchema, objects.flow_schemas.len()),
         (Kind::PriorityLevelConfiguration, objects.priority_levels.len()),
@@ -247,7 +245,7 @@ fn follow(flow: &FlowControl, work: &KubernetesWork, objects: Objects) {
         let key = format!("{}.{}", kind.resource(), evenkeel_api::GROUP);
         work.set_objects(&key, i64::try_from(count).unwrap_or(i64::MAX), OBJECT_BYTES);
     }
-    flow.apply_stored(objects);
+    flow.apply_stored(objects.clone());
 }
 
 /// The typical size of an object.
@@ -265,6 +263,3 @@ async fn keep_tidy(api: Api) {
         log_once.note(&**api.schemas().store(), &levels.and(schemas)).await;
     }
 }
-
-/// How long a response to a write waits at most until the API's own flow control follows it.
-pub(crate) const FOLLOWED_WITHIN: Duration = Duration::from_millis(2);

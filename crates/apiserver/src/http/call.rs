@@ -133,7 +133,7 @@ impl Call<'_> {
                 Kind::PriorityLevelConfiguration => objects.run(&self.shared.levels, prepared, body, warnings).await,
             };
             if is_write && reply.is_ok() {
-                self.shared.followed().await;
+                self.shared.in_effect().await;
             }
             reply
         };

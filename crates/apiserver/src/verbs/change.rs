@@ -131,7 +131,7 @@ async fn store<S: HubSpec>(
     let is_gone = new.metadata.deletion_timestamp.is_some() && new.metadata.finalizers.is_empty();
     let is_dry = write.options.persistence == Persistence::DryRun;
     if !is_gone && !is_dry {
-        return registry.update(old, &new, managers).await;
+        return registry.update(old, new, managers).await;
     }
     if is_gone && !is_dry {
         registry.delete(old.object.name(), old.revision).await?;

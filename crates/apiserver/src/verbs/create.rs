@@ -41,7 +41,7 @@ pub(super) async fn store<S: HubSpec + ValidSpec>(
         return Err(Failure::plain("resourceVersion should not be set on objects to be created"));
     }
     match write.options.persistence {
-        Persistence::Stored => registry.create(&object, managers).await,
+        Persistence::Stored => registry.create(object, managers).await,
         Persistence::DryRun => match registry.get(object.name(), Moment::Current).await {
             Ok(_) => Err(Failure::already_exists(S::KIND, object.name())),
             Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(Arc::new(Record::unstored(object))),

@@ -68,7 +68,7 @@ impl LateApi {
             }
             announce(&api);
             // The gateway may have gone.
-            let _ = objects.send(api.server().objects());
+            let _ = objects.send(api.server().objects_for_flow_control());
             api
         });
         Self { starting }

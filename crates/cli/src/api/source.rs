@@ -34,7 +34,7 @@ enum Origin {
 impl ApiObjects {
     /// Those of an API that runs.
     pub(crate) fn of(api: &RunningApi) -> Self {
-        Self { origin: Origin::Api(api.server().objects()), status: ApiStatus::running(api.parts()) }
+        Self { origin: Origin::Api(api.server().objects_for_flow_control()), status: ApiStatus::running(api.parts()) }
     }
 
     /// The last copy, while the store cannot be opened for this reason, and then those of the API, which is started as
@@ -48,8 +48,7 @@ impl ApiObjects {
     ) -> Result<(Self, LateApi)> {
         let why = format!("{reason:#}");
         let copy = copy_instead(folder, reason)?;
-        let stale =
-            format!("the copy of revision {}, written at {}, because {why}", copy.state.revision, copy.copied_at);
+        let stale = format!("the copy of revision {}, written at {}, because {why}", copy.revision, copy.copied_at);
         tracing::warn!("the gateway starts with {stale}; it keeps trying to open the store");
         let (sender, api) = oneshot::channel();
         let (folder, manifests) = (folder.to_owned(), config.objects.clone());
@@ -69,7 +68,7 @@ impl ObjectSource for ApiObjects {
         Box::pin(async {
             if let Origin::Copy { copy, api } = &mut self.origin {
                 if let Some(copy) = copy.take() {
-                    return Ok(copy.state.objects);
+                    return Ok(copy.objects);
                 }
                 match api.await {
                     Ok(stream) => self.origin = Origin::Api(stream),
@@ -84,7 +83,7 @@ impl ObjectSource for ApiObjects {
             match next {
                 Some(state) => {
                     self.status.copy_replaced();
-                    Ok(state.objects)
+                    Ok(state.objects.clone())
                 }
                 None => {
                     // The process is about to end: those that govern stay until then.
