@@ -65,6 +65,13 @@ impl Failure {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(details)
     }
 
+    /// 403: the object is valid, but the server does not take it, as with a quota.
+    pub fn not_admitted(kind: Kind, name: &str, why: impl fmt::Display) -> Self {
+        let resource = kind.resource();
+        let message = format!("{resource}.{GROUP} \"{name}\" is forbidden: {why}");
+        Self::forbidden(message, details_of(resource, name))
+    }
+
     /// 404: there is no such object (API-99).
     pub fn not_found(kind: Kind, name: &str) -> Self {
         let resource = kind.resource();

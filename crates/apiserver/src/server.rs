@@ -28,6 +28,7 @@ use crate::options::{Persistence, WriteOptions};
 use crate::other_metrics::OtherMetrics;
 use crate::patch::{FieldValidation, json_of};
 use crate::registry::Registry;
+use crate::seats::{GovernedFlow, SeatCheck};
 use crate::service::{ApiService, LimitedApi, limited};
 use crate::verbs::{self, Write};
 
@@ -52,6 +53,8 @@ pub struct ApiServerOptions {
     pub garbage_collector: GarbageCollector,
     /// How many connections were refused because their client has too many: whoever accepts connections counts them here.
     pub refused_connections: Arc<AtomicU64>,
+    /// The flow control of the server whose requests the objects govern: writes that leave it with too few seats are refused.
+    pub governed: GovernedFlow,
     /// Metrics that `/metrics` shows beside those of the API's own flow control and of the process.
     pub other_metrics: OtherMetrics,
 }
@@ -105,6 +108,7 @@ impl Default for ApiServerOptions {
             status_controller: StatusController::default(),
             garbage_collector: GarbageCollector::default(),
             refused_connections: Arc::default(),
+            governed: GovernedFlow::default(),
             other_metrics: OtherMetrics::default(),
         }
     }
@@ -182,9 +186,10 @@ impl ApiServer {
     /// Applies the fields of an object in a manifest, as the manager of that name, which takes over fields from
     /// others: what `--objects` does.
     pub async fn apply(&self, entry: &Entry, manager: &str) -> Result<(), Failure> {
+        let seats = self.api.seats();
         match entry.object.kind() {
-            Kind::FlowSchema => apply(self.api.schemas(), entry, manager).await,
-            Kind::PriorityLevelConfiguration => apply(self.api.levels(), entry, manager).await,
+            Kind::FlowSchema => apply(self.api.schemas(), seats, entry, manager).await,
+            Kind::PriorityLevelConfiguration => apply(self.api.levels(), seats, entry, manager).await,
         }
     }
 
@@ -211,7 +216,12 @@ async fn compact_initial_history(store: &dyn Store) -> Result<(), Error> {
     }
 }
 
-async fn apply<S: HubSpec + ValidSpec>(registry: &Registry<S>, entry: &Entry, manager: &str) -> Result<(), Failure> {
+async fn apply<S: HubSpec + ValidSpec>(
+    registry: &Registry<S>,
+    seats: SeatCheck<'_>,
+    entry: &Entry,
+    manager: &str,
+) -> Result<(), Failure> {
     let tree = json_of(&entry.tree).map_err(|number| Failure::bad_request(format!("{number} is too large")))?;
     let Value::Object(mut body) = tree else { return Err(Failure::bad_request("a manifest is an object")) };
     // An item of a list need not say what it is.
@@ -224,9 +234,15 @@ async fn apply<S: HubSpec + ValidSpec>(registry: &Registry<S>, entry: &Entry, ma
         manager: manager.to_owned(),
         on_conflict: OnConflict::Force,
     };
-    let (version, endpoint) = (entry.version, WriteTarget::Object);
-    let write =
-        Write { version, name: entry.object.name(), endpoint, options: &options, now: now(), weight: body.len() };
+    let write = Write {
+        version: entry.version,
+        name: entry.object.name(),
+        endpoint: WriteTarget::Object,
+        options: &options,
+        now: now(),
+        weight: body.len(),
+        seats: Some(seats),
+    };
     verbs::apply(registry, body.as_bytes(), &write, &mut Vec::new()).await.map(|_| ())
 }
 

@@ -170,8 +170,15 @@ async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condi
         manager: MANAGER.to_owned(),
         on_conflict: OnConflict::Force,
     };
-    let write =
-        Write { version: Version::V1, name, endpoint: WriteTarget::Status, options: &options, now: now(), weight: 0 };
+    let write = Write {
+        version: Version::V1,
+        name,
+        endpoint: WriteTarget::Status,
+        options: &options,
+        now: now(),
+        weight: 0,
+        seats: None,
+    };
     match verbs::apply(schemas, body.to_string().as_bytes(), &write, &mut Vec::new()).await {
         // It was deleted in the meantime.
         Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(()),

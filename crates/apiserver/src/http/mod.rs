@@ -24,6 +24,7 @@ use crate::in_flight::InFlight;
 use crate::metrics::ApiMetrics;
 use crate::other_metrics::OtherMetrics;
 use crate::registry::Registry;
+use crate::seats::{GovernedFlow, SeatCheck};
 use crate::server::ApiServerOptions;
 use crate::watch::WatchLimit;
 
@@ -52,6 +53,7 @@ struct Shared {
     denials: Denials,
     refused_connections: Arc<AtomicU64>,
     followed: Followed,
+    governed: GovernedFlow,
 }
 
 // === impl Api ===
@@ -77,6 +79,7 @@ impl Api {
                 denials: Denials::default(),
                 refused_connections: Arc::clone(&options.refused_connections),
                 followed,
+                governed: options.governed.clone(),
             }),
         }
     }
@@ -116,6 +119,10 @@ impl Api {
         &self.shared.levels
     }
 
+    pub(crate) fn seats(&self) -> SeatCheck<'_> {
+        self.shared.seats()
+    }
+
     pub(crate) fn followed(&self) -> &Followed {
         &self.shared.followed
     }
@@ -127,6 +134,10 @@ impl Shared {
     fn metrics(&self) -> ApiMetrics {
         let refused_connections = Arc::clone(&self.refused_connections);
         ApiMetrics::new(self.denials.clone(), refused_connections, Arc::clone(self.schemas.store()))
+    }
+
+    fn seats(&self) -> SeatCheck<'_> {
+        SeatCheck { governed: &self.governed, schemas: &self.schemas, levels: &self.levels }
     }
 
     /// Waits until what was written is in effect, so that the next request meets it.

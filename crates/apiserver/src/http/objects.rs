@@ -224,7 +224,8 @@ impl<'a> ObjectsCall<'a> {
             Scope::Status(_) => WriteTarget::Status,
             _ => WriteTarget::Object,
         };
-        Write { version: self.route.version, name: self.name(), endpoint, options, now, weight }
+        let seats = Some(self.call.shared.seats());
+        Write { version: self.route.version, name: self.name(), endpoint, options, now, weight, seats }
     }
 
     /// Room for a response with an object of so many bytes; small ones need none.

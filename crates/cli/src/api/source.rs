@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Error, Result};
-use evenkeel_apiserver::{ObjectStream, ObjectsCopy};
+use evenkeel_apiserver::{GovernedFlow, ObjectStream, ObjectsCopy};
 use evenkeel_gateway::Config;
 use evenkeel_gateway::objects::{NextObjects, ObjectSource, ObjectsError, SourceStatus};
 use tokio::sync::oneshot;
@@ -43,6 +43,7 @@ impl ApiObjects {
         args: &ApiArgs,
         folder: &Path,
         config: &Config,
+        governed: GovernedFlow,
         reason: Error,
         announce: impl FnOnce(&RunningApi) + Send + 'static,
     ) -> Result<(Self, LateApi)> {
@@ -58,7 +59,14 @@ impl ApiObjects {
             started.started(api.parts());
             announce(api);
         };
-        let late = LateApi::start(args.clone(), config.preset, folder, why, manifests, sender, announce);
+        let start = {
+            let (args, preset) = (args.clone(), config.preset);
+            move || {
+                let (args, folder, governed) = (args.clone(), folder.clone(), governed.clone());
+                async move { RunningApi::start(&args, preset, &folder, governed).await }
+            }
+        };
+        let late = LateApi::start(start, why, manifests, sender, announce);
         Ok((Self { origin: Origin::Copy { copy: Some(copy), api }, status }, late))
     }
 }
