@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use evenkeel::FlowControl;
 use evenkeel_api::v1::{FlowSchema, FlowSchemaSpec, PriorityLevelConfiguration, PriorityLevelConfigurationSpec, V1};
-use evenkeel_api::{HubSpec, Object};
+use evenkeel_api::{HubSpec, Object, Preset};
 use evenkeel_engine::controller::{Objects, TooFewSeats};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
@@ -52,7 +52,9 @@ impl GovernedFlow {
 impl SeatCheck<'_> {
     /// Refuses an object that would leave too few seats. One that makes nothing worse passes.
     pub(crate) async fn admit<S: HubSpec>(&self, object: &Object<V1, S>) -> Result<SeatsChecked, Failure> {
-        let Some(flow) = self.governed.flow.get() else { return Ok(SeatsChecked { _turn: None }) };
+        // Elsewhere there can be no level without a seat that must have one.
+        let flow = self.governed.flow.get().filter(|flow| flow.preset() == Preset::Plain);
+        let Some(flow) = flow else { return Ok(SeatsChecked { _turn: None }) };
         let turn = Arc::clone(&self.governed.one_by_one).lock_owned().await;
         let (flow_schemas, _) = self.schemas.snapshot(Moment::Any).await?;
         let (priority_levels, _) = self.levels.snapshot(Moment::Any).await?;
