@@ -37,7 +37,7 @@ struct Generation<S: HubSpec> {
 }
 
 /// Decoded, an object takes about three times as much.
-const YOUNG_BYTES_MAX: usize = 4 * 1024 * 1024;
+const YOUNG_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 // === impl DecodedCache ===
 
