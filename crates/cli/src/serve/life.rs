@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use evenkeel_api::Preset;
+use evenkeel_apiserver::GovernedFlow;
 use evenkeel_gateway::config::Problem;
 use evenkeel_gateway::objects::{self, ObjectSource};
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, observe::log};
@@ -33,7 +34,7 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Re
         match &api.data_dir {
             None => live(config, None, settings).await,
             Some(folder) if api.api_only => {
-                live_alone(&config, RunningApi::start(api, config.preset, folder).await?).await
+                live_alone(&config, RunningApi::start(api, config.preset, folder, GovernedFlow::default()).await?).await
             }
             Some(folder) => {
                 let api = ApiOfGateway::start(api, folder, &config).await?;
@@ -44,7 +45,14 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Re
 }
 
 /// The API in the process of a gateway.
-enum ApiOfGateway {
+struct ApiOfGateway {
+    life: ApiLife,
+    /// The flow control of the gateway, when it has started.
+    governed: GovernedFlow,
+}
+
+/// Whether the API has started.
+enum ApiLife {
     /// It runs.
     Running(RunningApi),
     /// It starts when its store can be opened; the gateway has a copy of the objects.
@@ -99,12 +107,16 @@ async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings:
     }
     let (mut gateway, api) = match api {
         None => (start(config.clone()).await?, None),
-        Some((api, objects)) => (start_with(config.clone(), Box::new(objects)).await?, Some(api)),
+        Some((api, objects)) => {
+            let gateway = start_with(config.clone(), Box::new(objects)).await?;
+            api.governed.set(gateway.flow().clone());
+            (gateway, Some(api))
+        }
     };
     open_files::warn_if_too_few(&config);
     memory::report(&config);
     announce(&gateway, &config);
-    if let Some(ApiOfGateway::Running(api)) = &api {
+    if let Some(ApiOfGateway { life: ApiLife::Running(api), .. }) = &api {
         announce_api(api)?;
     }
     reload::follow(&mut gateway, settings, &mut signals).await;
@@ -125,13 +137,14 @@ async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings:
 impl ApiOfGateway {
     /// Starts the API, and says where the gateway's objects come from: if the store cannot be opened, from the last copy.
     async fn start(args: &ApiArgs, folder: &Path, config: &Config) -> Result<(Self, ApiObjects)> {
-        match RunningApi::start(args, config.preset, folder).await {
+        let governed = GovernedFlow::default();
+        match RunningApi::start(args, config.preset, folder, governed.clone()).await {
             Ok(mut api) => {
                 if let Some(path) = &config.objects {
                     api.apply_manifests(path).await;
                 }
                 let objects = ApiObjects::of(&api);
-                Ok((Self::Running(api), objects))
+                Ok((Self { life: ApiLife::Running(api), governed }, objects))
             }
             Err(error) if is_without_store(&error) => {
                 let announce = |api: &RunningApi| {
@@ -139,17 +152,18 @@ impl ApiOfGateway {
                         tracing::warn!("{error:#}");
                     }
                 };
-                let (objects, late) = ApiObjects::without_store(args, folder, config, error, announce)?;
-                Ok((Self::Late(late), objects))
+                let (objects, late) =
+                    ApiObjects::without_store(args, folder, config, governed.clone(), error, announce)?;
+                Ok((Self { life: ApiLife::Late(late), governed }, objects))
             }
             Err(error) => Err(error),
         }
     }
 
     async fn stop(self) {
-        match self {
-            Self::Running(api) => api.stop().await,
-            Self::Late(api) => api.stop().await,
+        match self.life {
+            ApiLife::Running(api) => api.stop().await,
+            ApiLife::Late(api) => api.stop().await,
         }
     }
 }
