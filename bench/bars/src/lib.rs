@@ -47,19 +47,6 @@ pub fn nanos_per_operation(operations: u32, mut round: impl FnMut()) -> f64 {
     figures[ROUNDS / 10]
 }
 
-/// The same for several contestants. They are measured in turn, so that what else the machine does concerns all of them.
-pub fn nanos_of_each<const N: usize>(operations: u32, mut contestants: [&mut dyn FnMut(); N]) -> [f64; N] {
-    let mut least = [f64::INFINITY; N];
-    for _ in 0..ROUNDS {
-        for (round, least) in contestants.iter_mut().zip(&mut least) {
-            let start = Instant::now();
-            round();
-            *least = least.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(operations));
-        }
-    }
-    least
-}
-
 // === impl Bars ===
 
 impl Bars {

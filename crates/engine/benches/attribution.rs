@@ -5,7 +5,7 @@ use std::hint::black_box;
 use evenkeel_bars::{Bar, Bars, nanos_per_operation};
 use evenkeel_engine::attribution::Attribution;
 use evenkeel_engine::level::{Level, NewRequest, Observer};
-use evenkeel_engine::queue_set::{Arrival, ConfiguredDiscipline, Mode, NoEffects, QueueSetConfig, RequestId};
+use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects, QueueSetConfig, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Flow, WorkEstimate};
 
@@ -129,7 +129,7 @@ fn accuracy(bars: &mut Bars) {
     bars.add("memory of a level", bytes as f64 / 1024.0, "KiB", Bar::AtMost(64.0, "KiB"));
 }
 
-fn level<O: Observer>(observer: O) -> Level<(), ConfiguredDiscipline, O> {
+fn level<O: Observer>(observer: O) -> Level<(), O> {
     let mode = Mode::queue(64, 8, i64::MAX).expect("a valid deal");
     Level::with_observer(QueueSetConfig { mode, concurrency_limit: 100 }, observer, at(0))
 }

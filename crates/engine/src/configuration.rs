@@ -1,6 +1,8 @@
-//! What governs requests: the compiled schemas and what they lead to. It never changes; a new one takes its place.
+//! What governs requests: the compiled schemas and what they lead to. A new one takes its place when objects change; only the seat
+//! caps of the levels follow the seats of the server.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use evenkeel_api::annotations;
 use evenkeel_api::v1::{FlowDistinguisherMethod, FlowSchema};
@@ -36,7 +38,7 @@ pub struct Schema {
 }
 
 /// A priority level, as far as a request needs to know it before it gets there.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct LevelInfo {
     /// Where the level is.
@@ -48,11 +50,15 @@ pub struct LevelInfo {
     /// Whether its requests are told apart by flow: they are if they wait in more than one queue (FM-14), or in one for each
     /// flow (PF-1).
     pub has_flows: bool,
-    /// The most seats that the estimate of a request may give it (WE-4); `None` if the level has never had queues.
-    pub seat_cap: Option<u32>,
+    pub(crate) seat_cap: Arc<SeatCap>,
     /// How many long-running requests it lets run at a time; `None` for no limit.
     pub max_long_running: Option<u32>,
 }
+
+/// The most seats that the estimate of a request may give it. It follows the seats of the level, which change without a new
+/// configuration.
+#[derive(Debug)]
+pub(crate) struct SeatCap(AtomicU64);
 
 /// Names a level, and never another one. Its index is used again when the level is gone, up to 2^32 times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,6 +80,38 @@ pub struct Classification<'a> {
     pub distinguisher: &'a str,
     /// The hash of its flow, which says what queues it may wait in.
     pub flow_hash: u64,
+}
+
+// === impl LevelInfo ===
+
+impl LevelInfo {
+    /// The most seats that the estimate of a request may give it now (WE-4); `None` if the level has never had queues.
+    #[inline]
+    pub fn seat_cap(&self) -> Option<u32> {
+        self.seat_cap.get()
+    }
+}
+
+// === impl SeatCap ===
+
+impl SeatCap {
+    /// More than any cap.
+    const NONE: u64 = u64::MAX;
+
+    #[inline]
+    pub(crate) fn get(&self) -> Option<u32> {
+        u32::try_from(self.0.load(Ordering::Relaxed)).ok()
+    }
+
+    pub(crate) fn set(&self, cap: u32) {
+        self.0.store(cap.into(), Ordering::Relaxed);
+    }
+}
+
+impl Default for SeatCap {
+    fn default() -> Self {
+        Self(AtomicU64::new(Self::NONE))
+    }
 }
 
 // === impl Configuration ===

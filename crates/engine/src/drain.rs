@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::elementary;
-use crate::queue_set::{Discipline, Mode, QueueSet};
+use crate::queue_set::{Mode, QueueSet};
 use crate::time::{Instant, Nanos, SECOND};
 
 /// Measures how many of the waiting requests of a level get seats in a second.
@@ -125,10 +125,10 @@ impl DrainMeter {
     /// Looks at a level in which something has happened: so many of its requests have given their seats back. `usable` is how many
     /// seats the level could use now: its limit, or what a ledger says.
     #[inline]
-    pub fn look<T, D: Discipline>(
+    pub fn look<T>(
         &mut self,
         now: Instant,
-        set: &QueueSet<T, D>,
+        set: &QueueSet<T>,
         usable: impl FnOnce() -> i64,
         ended: u64,
     ) {
@@ -192,7 +192,7 @@ impl DrainMeter {
     }
 
     /// What a client of that level is told that is rejected now.
-    pub fn advise<T, D: Discipline>(&mut self, now: Instant, set: &QueueSet<T, D>) -> Advice {
+    pub fn advise<T>(&mut self, now: Instant, set: &QueueSet<T>) -> Advice {
         // Requests that linger hold seats too, and some that run hold none.
         let running = (set.executing() - set.seatless()).max(usize::from(set.seats_in_use() > 0));
         let expected_wait = self.expected_wait(now, set.waiting(), running);
@@ -235,7 +235,7 @@ impl DrainMeter {
 
 /// Whether requests of a level wait, or would be rejected for want of a seat.
 #[inline]
-fn is_saturated<T, D: Discipline>(set: &QueueSet<T, D>, usable: impl FnOnce() -> i64) -> bool {
+fn is_saturated<T>(set: &QueueSet<T>, usable: impl FnOnce() -> i64) -> bool {
     if matches!(set.mode(), Mode::Queue(_) | Mode::Exempt) || set.waiting() > 0 {
         return set.waiting() > 0;
     }

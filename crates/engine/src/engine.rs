@@ -14,9 +14,9 @@ use crate::controller::{
     Unusable,
 };
 use crate::level::{LedgerAccount, Level, NewRequest, ObserveLevels};
-use crate::queue_set::{Arrival, ConfiguredDiscipline, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId};
+use crate::queue_set::{Arrival, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId};
 use crate::retry_after::RetryAfter;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::{Attributes, Classification};
 
 /// All decisions about the requests of one server. `T` is what the caller keeps with each request, `D` divides the
@@ -129,7 +129,7 @@ pub struct LevelView<'a, T> {
     /// Its object, its limits and what it has asked for.
     pub control: &'a ControlledLevel,
     /// Its requests and queues.
-    pub queue_set: &'a QueueSet<T, ConfiguredDiscipline>,
+    pub queue_set: &'a QueueSet<T>,
     /// How long its rejected clients are told to wait, in seconds.
     pub retry_after_seconds: u8,
 }
@@ -147,7 +147,7 @@ struct Table<T, O: ObserveLevels> {
 struct Entry<T, O> {
     id: LevelId,
     name: Box<str>,
-    level: Level<T, ConfiguredDiscipline, O>,
+    level: Level<T, O>,
     retry_after: RetryAfter,
 }
 
@@ -210,16 +210,15 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     }
 
     /// The server has so many seats in all from now on. They are divided among the levels at once. Requests that run go on;
-    /// where there are fewer seats than they take, nothing starts until enough of them have ended.
+    /// where there are fewer seats than they take, nothing starts until enough of them have ended. It costs little: see
+    /// [`Controller::set_server_limit`].
     pub fn set_server_limit(
         &mut self,
         server_limit: i64,
         now: Instant,
         effects: &mut impl EngineEffects<T>,
-    ) -> ApplyReport {
-        let mut told = Told { levels: &mut self.levels, effects };
-        let applied = self.controller.set_server_limit(server_limit, &mut told, now);
-        self.install(applied)
+    ) -> Option<TooFewSeats> {
+        self.controller.set_server_limit(server_limit, &mut Told { levels: &mut self.levels, effects }, now)
     }
 
     /// Levels borrow in this way from now on. Requests that run go on, and those that wait keep their places (BM-3).
@@ -292,6 +291,32 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         finish
     }
 
+    /// The flow of an executing request is charged that much more seat-time, or less: see [`QueueSet::charge`]. Tells whether the
+    /// request is executing.
+    pub fn charge(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        seat_time: Nanos,
+        effects: &mut impl EngineEffects<T>,
+    ) -> bool {
+        let Ticket { level, id } = ticket;
+        let charged = self.levels.event(level, now, effects, |level, told| level.charge(now, id, seat_time, told));
+        charged.unwrap_or(false)
+    }
+
+    /// An executing request holds so many seats from now on: see [`QueueSet::set_seats`]. Tells how many it held.
+    pub fn set_seats(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        seats: u32,
+        effects: &mut impl EngineEffects<T>,
+    ) -> Option<u32> {
+        let Ticket { level, id } = ticket;
+        self.levels.event(level, now, effects, |level, told| level.set_seats(now, id, seats, told))?
+    }
+
     /// A lingering request gives its seats back before its time. `None` if the request is not lingering.
     pub fn release(&mut self, now: Instant, ticket: Ticket, effects: &mut impl EngineEffects<T>) -> Option<T> {
         let Ticket { level, id } = ticket;
@@ -339,7 +364,7 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
 
     /// The requests and queues of a level, unless the level is gone. This costs no more than an index into a table.
     #[inline]
-    pub fn queue_set(&self, level: LevelId) -> Option<&QueueSet<T, ConfiguredDiscipline>> {
+    pub fn queue_set(&self, level: LevelId) -> Option<&QueueSet<T>> {
         self.levels.get(level).map(|entry| entry.level.queue_set())
     }
 
@@ -441,7 +466,7 @@ impl<T, O: ObserveLevels> Table<T, O> {
         id: LevelId,
         now: Instant,
         effects: &mut E,
-        event: impl FnOnce(&mut Level<T, ConfiguredDiscipline, O::Observer>, &mut InLevel<'_, E>) -> R,
+        event: impl FnOnce(&mut Level<T, O::Observer>, &mut InLevel<'_, E>) -> R,
     ) -> Option<R> {
         let Self { levels, ledger, .. } = self;
         let found = levels.get_mut(id.index())?.as_mut().filter(|found| found.id == id)?;

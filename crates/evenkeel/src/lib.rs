@@ -18,6 +18,7 @@ pub use control::permit::{Permit, SharedPermit};
 pub use control::rejected::Rejected;
 pub use control::request::{Details, Patience, Request};
 pub use control::seat_times::SeatTimes;
+pub use control::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
 pub use layer::admitted::{
     Admitted, AdmittedRequest, HandOver, InsertAdmitted, PassAdmitted, RequestHead, RequestOnly,
 };
@@ -32,7 +33,6 @@ pub use layer::occupancy::Occupancy;
 pub use layer::refusal::Refusal;
 pub use layer::response::RejectionForm;
 pub use layer::service::FlowService;
-pub use layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
 pub use observe::debug;
 pub use observe::explain::{
     ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel, TriedSchema, WaitOutcome,
@@ -116,6 +116,23 @@ mod tests {
         let code = PAGE.split("```").skip(1).step_by(2);
         let hidden: Vec<_> = code.flat_map(str::lines).filter(|line| *line == "#" || line.starts_with("# ")).collect();
         assert_eq!(hidden, [""; 0]);
+    }
+
+    #[test]
+    fn control_is_the_bottom_and_layer_and_observe_do_not_know_each_other() {
+        for (folder, others) in [
+            ("control", &["crate::layer", "crate::observe"][..]),
+            ("layer", &["crate::observe"]),
+            ("observe", &["crate::layer"]),
+        ] {
+            let mut text = String::new();
+            source(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder), &mut text);
+            assert!(text.len() > 10_000, "{folder} has been moved");
+            for other in others {
+                let found: Vec<_> = text.lines().filter(|line| line.contains(other)).collect();
+                assert_eq!(found, [""; 0], "in `{folder}`");
+            }
+        }
     }
 
     fn source(folder: &Path, text: &mut String) {

@@ -282,7 +282,7 @@ impl Replay {
         if let Some(told) = told_work(record) {
             return told;
         }
-        let level_cap = class.schema.level.seat_cap;
+        let level_cap = class.schema.level.seat_cap();
         match self.interpreter {
             Interpreter::Plain => WorkEstimate::ONE_SEAT,
             Interpreter::Kubernetes(_) => {

@@ -254,7 +254,7 @@ impl<T: Copy> Simulator<T> {
             schema: classification.index,
             flow_hash: classification.flow_hash,
             flow_weight: classification.schema.flow_weight,
-            seat_cap: level.seat_cap,
+            seat_cap: level.seat_cap(),
         }
     }
 

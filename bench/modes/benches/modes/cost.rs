@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use evenkeel_bars::{nanos_of_each, nanos_per_operation};
+use evenkeel_bars::nanos_per_operation;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::{
-    Arrival, ConfiguredDiscipline, Discipline, Finish, Mode, NoEffects, QueueSet, QueueSetConfig, QueuingDiscipline,
-    RequestId, ShuffleSharding,
+    Arrival, Finish, Mode, NoEffects, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
 };
 use evenkeel_engine::time::Instant;
 
@@ -34,7 +33,7 @@ pub(crate) enum Next {
 pub(crate) fn cost(discipline: QueuingDiscipline, flows: u64, next: Next) -> f64 {
     let mode = Mode::queue(4096, 5, 1_000_000).expect("a valid deal").with_discipline(discipline);
     let config = QueueSetConfig { mode, concurrency_limit: 100 };
-    let mut set: QueueSet<u64, ConfiguredDiscipline> = QueueSet::new(config, Instant::from_nanos(0));
+    let mut set = QueueSet::new(config, Instant::from_nanos(0));
     let mut now = Instant::from_nanos(0);
     let mut running: Vec<RequestId> = Vec::new();
     for flow in (0..flows).cycle() {
@@ -66,19 +65,16 @@ fn hash(flow: u64) -> u64 {
     Random::new(flow).next()
 }
 
-/// What admitting and finishing a request costs with shuffle sharding, in nanoseconds: where the discipline is fixed, and where
-/// the configuration chooses it.
-pub(crate) fn fixed_and_configured(crowd: usize) -> [f64; 2] {
-    let (mut fixed, mut configured) =
-        (admit_and_finish::<ShuffleSharding>(crowd), admit_and_finish::<ConfiguredDiscipline>(crowd));
-    nanos_of_each(ROUND, [&mut fixed, &mut configured])
+/// What admitting and finishing a request costs with shuffle sharding while so many others wait, in nanoseconds.
+pub(crate) fn shuffle_sharded(crowd: usize) -> f64 {
+    nanos_per_operation(ROUND, admit_and_finish(crowd))
 }
 
 /// A round of requests while so many others wait.
-fn admit_and_finish<D: Discipline>(crowd: usize) -> impl FnMut() {
+fn admit_and_finish(crowd: usize) -> impl FnMut() {
     let mode = Mode::queue(64, 8, i64::MAX).expect("a valid deal");
     let config = QueueSetConfig { mode, concurrency_limit: 100 };
-    let mut set: QueueSet<(), D> = QueueSet::new(config, Instant::from_nanos(0));
+    let mut set = QueueSet::new(config, Instant::from_nanos(0));
     let (mut random, mut now, mut running) = (Random::new(1), Instant::from_nanos(0), VecDeque::new());
     while set.waiting() < crowd {
         let arrival = set.arrive(now, random.next(), WorkEstimate::ONE_SEAT, (), &mut NoEffects);

@@ -7,7 +7,7 @@ use evenkeel_bars::{Bar, Bars};
 use evenkeel_engine::queue_set::QueuingDiscipline;
 use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
 
-use crate::cost::{Next, cost, fixed_and_configured};
+use crate::cost::{Next, cost, shuffle_sharded};
 use crate::one_level::{Arrivals, Client, Contestant, Served, Service};
 
 const SEATS: i64 = 26;
@@ -20,7 +20,7 @@ pub(crate) fn measure(bars: &mut Bars) {
     weights(bars);
     small_in_a_full_level(bars);
     many_flows(bars);
-    choosing(bars);
+    shuffle_sharded_cost(bars);
 }
 
 /// The p99 of 16 small flows of 5 requests a second beside greedy ones with 640 requests outstanding in all.
@@ -130,14 +130,11 @@ fn many_flows(bars: &mut Bars) {
     }
 }
 
-/// What it costs a shuffle-sharded level that its configuration chooses the discipline.
-fn choosing(bars: &mut Bars) {
-    for (name, crowd, bar) in [("nobody waiting", 0, 1.01), ("100,000 waiting", 100_000, 1.1)] {
-        let figures = LazyCell::new(|| fixed_and_configured(crowd));
-        bars.measure(&format!("admit and finish, shuffle-sharded, {name}, fixed"), "ns", || (figures[0], Bar::None));
-        bars.measure(&format!("admit and finish, shuffle-sharded, {name}, configured"), "ns", || {
-            (figures[1], Bar::TimesAtMost(bar, figures[0]))
-        });
+/// What a request costs in a shuffle-sharded level.
+fn shuffle_sharded_cost(bars: &mut Bars) {
+    for (name, crowd, bar) in [("nobody waiting", 0, 54.0), ("100,000 waiting", 100_000, 150.0)] {
+        let row = format!("admit and finish, shuffle-sharded, {name}");
+        bars.measure(&row, "ns", || (shuffle_sharded(crowd), Bar::AtMost(bar, "ns")));
     }
 }
 

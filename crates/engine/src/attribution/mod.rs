@@ -8,13 +8,13 @@
 //! ```
 //! use evenkeel_engine::attribution::Attribution;
 //! use evenkeel_engine::level::{Level, NewRequest};
-//! use evenkeel_engine::queue_set::{Arrival, ConfiguredDiscipline, Mode, NoEffects, QueueSetConfig};
+//! use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects, QueueSetConfig};
 //! use evenkeel_engine::time::{Instant, SECOND};
 //! use evenkeel_engine::{Flow, WorkEstimate};
 //!
 //! let at = |seconds| Instant::from_nanos(seconds * SECOND);
 //! let config = QueueSetConfig { mode: Mode::queue(64, 8, 50)?, concurrency_limit: 1 };
-//! let mut level: Level<(), ConfiguredDiscipline, _> = Level::with_observer(config, Attribution::new(7), at(0));
+//! let mut level: Level<(), _> = Level::with_observer(config, Attribution::new(7), at(0));
 //! let request = |tenant| NewRequest::new(Flow::new("tenants", tenant), WorkEstimate::ONE_SEAT);
 //! for second in 0..3 {
 //!     let Arrival::Started { id, .. } = level.arrive(at(8 * second), request("batch"), (), &mut NoEffects) else { panic!() };
@@ -281,6 +281,17 @@ impl Observer for Attribution {
         if let Stage::Waiting(behind) = stage {
             self.advance(now);
             self.add_wait(flow, behind, now - since);
+        }
+    }
+
+    fn resized(&mut self, now: Instant, id: RequestId, seats: u32) {
+        self.advance(now);
+        let Some(request) = self.tracked(id) else { return };
+        let Tracked { flow, since, seats: before, stage } = *request;
+        (request.since, request.seats) = (now, seats);
+        if let Stage::Running(_) = stage {
+            self.seats_max = self.seats_max.max(seats);
+            self.add_seat_time(flow, before, now - since);
         }
     }
 

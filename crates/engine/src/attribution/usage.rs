@@ -197,7 +197,7 @@ impl Delays {
 mod tests {
     use super::*;
     use crate::level::{Level, NewRequest};
-    use crate::queue_set::{Arrival, ConfiguredDiscipline, Mode, NoEffects, QueueSetConfig, RequestId};
+    use crate::queue_set::{Arrival, Mode, NoEffects, QueueSetConfig, RequestId};
     use crate::time::SECOND;
     use crate::{Flow, WorkEstimate};
 
@@ -205,7 +205,7 @@ mod tests {
         Instant::from_nanos(seconds * SECOND)
     }
 
-    struct Watched(Level<(), ConfiguredDiscipline, Attribution>);
+    struct Watched(Level<(), Attribution>);
 
     impl Watched {
         fn arrive(&mut self, seconds: i64, user: &str, seats: u32) -> RequestId {

@@ -6,7 +6,7 @@ use evenkeel_api::annotations;
 use evenkeel_api::v1::{PriorityLevelConfiguration, PriorityLevelEnablement};
 
 use crate::borrowing::{AdjustedLevel, DemandStatistics, LevelDemand, Stake};
-use crate::configuration::{LevelId, LevelInfo};
+use crate::configuration::{LevelId, LevelInfo, SeatCap};
 use crate::limits::{LevelLimits, shares};
 use crate::queue_set::{Mode, QueueSetConfig};
 use crate::work::level_cap;
@@ -23,7 +23,7 @@ pub struct ControlledLevel {
     pub(super) limits: LevelLimits,
     pub(super) statistics: DemandStatistics,
     pub(super) adjusted: AdjustedLevel,
-    pub(super) seat_cap: Option<u32>,
+    seat_cap: Arc<SeatCap>,
 }
 
 // === impl ControlledLevel ===
@@ -39,7 +39,7 @@ impl ControlledLevel {
             limits: LevelLimits::default(),
             statistics: DemandStatistics::default(),
             adjusted: AdjustedLevel::default(),
-            seat_cap: None,
+            seat_cap: Arc::default(),
         }
     }
 
@@ -86,7 +86,7 @@ impl ControlledLevel {
 
     /// The most seats that the estimate of one request may give it (WE-4).
     pub fn seat_cap(&self) -> Option<u32> {
-        self.seat_cap
+        self.seat_cap.get()
     }
 
     /// How many long-running requests it lets run at a time; `None` for no limit.
@@ -103,7 +103,7 @@ impl ControlledLevel {
         let queuing = self.object.spec.limited.as_ref().and_then(|limited| limited.limit_response.queuing.as_ref());
         // A level that no longer queues keeps the cap that it had (WE-4).
         if let Some(queuing) = queuing {
-            self.seat_cap = Some(level_cap(limits.nominal, queuing.hand_size));
+            self.seat_cap.set(level_cap(limits.nominal, queuing.hand_size));
         }
     }
 
@@ -144,7 +144,7 @@ impl ControlledLevel {
             name: self.object.name().into(),
             uid: self.object.metadata.uid.as_str().into(),
             has_flows: self.mode.has_flows(),
-            seat_cap: self.seat_cap,
+            seat_cap: Arc::clone(&self.seat_cap),
             max_long_running: self.max_long_running(),
         }
     }

@@ -60,6 +60,8 @@ pub struct Controller<D = FaithfulDivision> {
     period: Option<Nanos>,
     borrowing: Borrowing,
     newcomer_wait: Nanos,
+    /// Whether other flow schemas match every request, as of the objects that it follows.
+    is_catch_all_unreachable: bool,
     /// When the seats were last divided because that was due.
     divided_at: Instant,
     adjustment: Adjustment,
@@ -108,6 +110,7 @@ impl<D: DivideSeats> Controller<D> {
             period,
             borrowing,
             newcomer_wait,
+            is_catch_all_unreachable: false,
             divided_at: now,
             adjustment: Adjustment::default(),
         };
@@ -121,10 +124,18 @@ impl<D: DivideSeats> Controller<D> {
         self.reapply(levels, now)
     }
 
-    /// The server has so many seats in all from now on. They are divided among the levels at once.
-    pub fn set_server_limit(&mut self, server_limit: i64, levels: &mut impl Levels, now: Instant) -> Applied {
+    /// The server has so many seats in all from now on. They are divided among the levels at once, and nothing else is done: no object
+    /// is looked at, so that this can be called many times a second. Tells whether there are fewer seats than levels that have to have one.
+    pub fn set_server_limit(
+        &mut self,
+        server_limit: i64,
+        levels: &mut impl Levels,
+        now: Instant,
+    ) -> Option<TooFewSeats> {
         self.server_limit = server_limit.max(0);
-        self.reapply(levels, now)
+        let too_few_seats = self.set_limits();
+        self.divide(levels, now);
+        too_few_seats
     }
 
     /// Levels borrow in this way from now on. Requests that run go on, and those that wait keep their places (BM-3).
@@ -163,7 +174,11 @@ impl<D: DivideSeats> Controller<D> {
         self.retire_levels(levels);
         self.add_mandatory_levels();
         self.list_quiescing();
-        let too_few_seats = self.set_limits(&usable);
+        self.is_catch_all_unreachable = {
+            let schemas: Vec<_> = usable.iter().map(|schema| &**schema).collect();
+            reach::is_catch_all_unreachable(&schemas)
+        };
+        let too_few_seats = self.set_limits();
         self.adjust(levels, now);
         let not_understood = self.objects.not_understood();
         Applied { configuration: self.compile(&usable), dangling, unusable, not_understood, too_few_seats }
@@ -174,6 +189,11 @@ impl<D: DivideSeats> Controller<D> {
         for level in self.levels.values_mut().filter(|level| level.is_running) {
             level.statistics.update(&levels.end_demand_period(level.id, now));
         }
+        self.divide(levels, now);
+    }
+
+    /// Divides the seats by what is known of the demand for them.
+    fn divide(&mut self, levels: &mut impl Levels, now: Instant) {
         match self.borrowing {
             Borrowing::Periodic => {
                 let demands: Vec<_> = self.levels.values().map(ControlledLevel::demand).collect();
@@ -354,13 +374,13 @@ impl<D: DivideSeats> Controller<D> {
     }
 
     /// Each level gets its share of the server's seats (CC-16).
-    fn set_limits(&mut self, usable: &[Arc<FlowSchema>]) -> Option<TooFewSeats> {
+    fn set_limits(&mut self) -> Option<TooFewSeats> {
         let objects = self.levels.values().map(|level| &*level.object);
-        let plan = SeatPlan::new(objects, usable.iter().map(|schema| &**schema));
+        let plan = SeatPlan::with_reach(objects, self.is_catch_all_unreachable);
         let limits: Vec<_> = plan.limits(&self.division, self.server_limit).into_values().collect();
         // Levels on their way out share the seats as long as they last, but need not be there.
         let staying = self.levels.values().filter(|level| !level.quiescing).map(|level| &*level.object);
-        let staying = SeatPlan::new(staying, usable.iter().map(|schema| &**schema));
+        let staying = SeatPlan::with_reach(staying, self.is_catch_all_unreachable);
         let too_few_seats = self.check_plan(&staying, self.server_limit).err();
         // Both are in the order of names, and the mandatory levels are among these already.
         for (level, limits) in self.levels.values_mut().zip(limits) {

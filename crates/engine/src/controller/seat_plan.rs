@@ -73,13 +73,23 @@ impl<'a> SeatPlan<'a> {
         levels: impl IntoIterator<Item = &'a PriorityLevelConfiguration>,
         schemas: impl IntoIterator<Item = &'a FlowSchema>,
     ) -> Self {
+        let plan = Self::with_reach(levels, false);
+        let is_usable =
+            |schema: &&FlowSchema| plan.levels.contains_key(&*schema.spec.priority_level_configuration.name);
+        let usable: Vec<&FlowSchema> = schemas.into_iter().filter(is_usable).collect();
+        let is_catch_all_unreachable = reach::is_catch_all_unreachable(&usable);
+        Self { is_catch_all_unreachable, ..plan }
+    }
+
+    /// The same, where it is known whether requests can get to `catch-all`.
+    pub(super) fn with_reach(
+        levels: impl IntoIterator<Item = &'a PriorityLevelConfiguration>,
+        is_catch_all_unreachable: bool,
+    ) -> Self {
         let mut by_name: BTreeMap<&str, _> = BTreeMap::new();
         for level in levels.into_iter().chain(&bootstrap::mandatory().priority_levels) {
             by_name.entry(level.name()).or_insert(&level.spec);
         }
-        let is_usable = |schema: &&FlowSchema| by_name.contains_key(&*schema.spec.priority_level_configuration.name);
-        let usable: Vec<&FlowSchema> = schemas.into_iter().filter(is_usable).collect();
-        let is_catch_all_unreachable = reach::is_catch_all_unreachable(&usable);
         Self { levels: by_name, is_catch_all_unreachable }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Level, NewRequest, Observed, Observer};
 use crate::borrowing::{Granted, Ledger, Wish};
-use crate::queue_set::{Arrival, Discipline, Effects, Head, Mode, Recipient};
+use crate::queue_set::{Arrival, Effects, Head, Mode, Recipient};
 use crate::time::Instant;
 
 /// The ledger as one level sees it. [`LedgerAccount`] is the plain one; a server of many threads has one that is shared.
@@ -34,7 +34,7 @@ pub struct LedgerAccount<'a> {
 
 // === impl Level ===
 
-impl<T, D: Discipline, O: Observer> Level<T, D, O> {
+impl<T, O: Observer> Level<T, O> {
     /// Nothing starts from now on but on seats that a ledger grants. One request gets at most that many.
     pub fn begin_grants(
         &mut self,

@@ -45,6 +45,14 @@ impl LongRunning {
         }
     }
 
+    /// Any request that has started has so many seats from now on.
+    pub(super) fn resize(&mut self, id: RequestId, seats: u32) {
+        if let Some(Slot::Started(held)) = self.slots.get_mut(id.slot()) {
+            self.seats += i64::from(seats) - i64::from(*held);
+            *held = seats;
+        }
+    }
+
     /// Any request is gone: its seats are free, or it no longer waits.
     #[inline]
     pub(super) fn ended(&mut self, id: RequestId) {

@@ -52,17 +52,14 @@ use observer::Observed;
 use timers::Timers;
 
 use crate::borrowing::DemandPeriod;
-use crate::queue_set::{
-    Arrival, ConfiguredDiscipline, Discipline, Effects, Ended, Finish, Phase, QueueSet, QueueSetConfig, Rejection,
-    RequestId,
-};
-use crate::time::Instant;
+use crate::queue_set::{Arrival, Effects, Ended, Finish, Phase, QueueSet, QueueSetConfig, Rejection, RequestId};
+use crate::time::{Instant, Nanos};
 use crate::{Flow, WorkEstimate};
 
 /// A priority level: its queue set, its timers, and who observes it. `T` is what the caller keeps with each request.
 #[derive(Debug)]
-pub struct Level<T, D: Discipline = ConfiguredDiscipline, O = ()> {
-    queue_set: QueueSet<T, D>,
+pub struct Level<T, O = ()> {
+    queue_set: QueueSet<T>,
     timers: Timers,
     long_running: LongRunning,
     observer: O,
@@ -114,14 +111,14 @@ impl<'a> NewRequest<'a> {
 
 // === impl Level ===
 
-impl<T, D: Discipline> Level<T, D> {
+impl<T> Level<T> {
     /// A level in which nothing has happened yet, and that nobody observes.
     pub fn new(config: QueueSetConfig, now: Instant) -> Self {
         Self::with_observer(config, (), now)
     }
 }
 
-impl<T, D: Discipline, O: Observer> Level<T, D, O> {
+impl<T, O: Observer> Level<T, O> {
     /// A level in which nothing has happened yet.
     pub fn with_observer(config: QueueSetConfig, observer: O, now: Instant) -> Self {
         let (queue_set, timers) = (QueueSet::new(config, now), Timers::default());
@@ -183,6 +180,25 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
             Finish::Released(_) => self.long_running.ended(id),
         }
         Some(finish)
+    }
+
+    /// The flow of an executing request is charged more or less: see [`QueueSet::charge`].
+    pub fn charge(&mut self, now: Instant, id: RequestId, seat_time: Nanos, effects: &mut impl Effects<T>) -> bool {
+        self.queue_set.charge(now, id, seat_time, effects)
+    }
+
+    /// An executing request holds so many seats from now on: see [`QueueSet::set_seats`].
+    pub fn set_seats(&mut self, now: Instant, id: RequestId, seats: u32, effects: &mut impl Effects<T>) -> Option<u32> {
+        let request = self.queue_set.request(id)?;
+        if request.phase != Phase::Executing || request.work.is_seatless() {
+            return None;
+        }
+        let seats = seats.max(1);
+        // Before those that start on seats that this leaves free.
+        self.observer.resized(now, id, seats);
+        self.long_running.resize(id, seats);
+        let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);
+        self.queue_set.set_seats(now, id, seats, &mut effects)
     }
 
     /// A lingering request gives its seats back before its time. `None` if the request is not lingering.
@@ -272,7 +288,7 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
 
     /// Its requests and queues.
     #[inline]
-    pub fn queue_set(&self) -> &QueueSet<T, D> {
+    pub fn queue_set(&self) -> &QueueSet<T> {
         &self.queue_set
     }
 

@@ -36,6 +36,11 @@ pub trait Observer: fmt::Debug {
         let _ = (now, id);
     }
 
+    /// A request that has started has so many seats from now on. Requests that start because of that are told of afterwards.
+    fn resized(&mut self, now: Instant, id: RequestId, seats: u32) {
+        let _ = (now, id, seats);
+    }
+
     /// The handler of a request has returned. Requests that start because of that are told of afterwards.
     fn finished(&mut self, now: Instant, id: RequestId) {
         let _ = (now, id);
@@ -95,6 +100,10 @@ impl<O: Observer + ?Sized> Observer for Box<O> {
         (**self).started(now, id);
     }
 
+    fn resized(&mut self, now: Instant, id: RequestId, seats: u32) {
+        (**self).resized(now, id, seats);
+    }
+
     fn finished(&mut self, now: Instant, id: RequestId) {
         (**self).finished(now, id);
     }
@@ -133,6 +142,13 @@ impl<O: Observer> Observer for Option<O> {
     fn started(&mut self, now: Instant, id: RequestId) {
         if let Some(observer) = self {
             observer.started(now, id);
+        }
+    }
+
+    #[inline]
+    fn resized(&mut self, now: Instant, id: RequestId, seats: u32) {
+        if let Some(observer) = self {
+            observer.resized(now, id, seats);
         }
     }
 

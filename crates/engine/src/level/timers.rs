@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::queue_set::{Discipline, Phase, QueueSet, RequestId};
+use crate::queue_set::{Phase, QueueSet, RequestId};
 use crate::time::Instant;
 
 /// The timers of a level.
@@ -29,7 +29,7 @@ const SURPLUS_MAX: usize = 64;
 
 impl Timers {
     /// A request waits until that time at most.
-    pub(super) fn wait<T, D: Discipline>(&mut self, until: Instant, id: RequestId, set: &QueueSet<T, D>) {
+    pub(super) fn wait<T>(&mut self, until: Instant, id: RequestId, set: &QueueSet<T>) {
         if self.waiting.len() > 2 * set.waiting() + SURPLUS_MAX {
             self.waiting.retain(|Reverse((_, id))| set.phase(*id) == Some(Phase::Waiting));
         }
@@ -42,18 +42,18 @@ impl Timers {
     }
 
     /// The time of the next timer.
-    pub(super) fn next<T, D: Discipline>(&mut self, set: &QueueSet<T, D>) -> Option<Instant> {
+    pub(super) fn next<T>(&mut self, set: &QueueSet<T>) -> Option<Instant> {
         self.next_heap(set).map(|(at, _)| at)
     }
 
     /// The next request whose time has come.
-    pub(super) fn take_due<T, D: Discipline>(&mut self, now: Instant, set: &QueueSet<T, D>) -> Option<RequestId> {
+    pub(super) fn take_due<T>(&mut self, now: Instant, set: &QueueSet<T>) -> Option<RequestId> {
         let (_, heap) = self.next_heap(set).filter(|(at, _)| *at <= now)?;
         heap.pop().map(|Reverse((_, id))| id)
     }
 
     /// The heap that has the next timer. Of two at the same time, seats become free before somebody is rejected.
-    fn next_heap<T, D: Discipline>(&mut self, set: &QueueSet<T, D>) -> Option<(Instant, &mut Heap)> {
+    fn next_heap<T>(&mut self, set: &QueueSet<T>) -> Option<(Instant, &mut Heap)> {
         let lingering = first(&mut self.lingering, Phase::Lingering, set);
         let waiting = first(&mut self.waiting, Phase::Waiting, set);
         match (lingering, waiting) {
@@ -66,7 +66,7 @@ impl Timers {
 }
 
 /// The time of the first timer whose request is still in that phase. Those before it are removed.
-fn first<T, D: Discipline>(heap: &mut Heap, phase: Phase, set: &QueueSet<T, D>) -> Option<Instant> {
+fn first<T>(heap: &mut Heap, phase: Phase, set: &QueueSet<T>) -> Option<Instant> {
     while let Some(&Reverse((at, id))) = heap.peek() {
         if set.phase(id) == Some(phase) {
             return Some(at);

@@ -1,18 +1,19 @@
 //! A request arrives (FQ-14 to FQ-19).
 
 use super::core::Core;
-use super::requests::{NO_QUEUE, Request, SEATLESS, Stage};
-use super::{Arrival, Effects, Mode, Phase, Place, Rejection, RequestId, TurnOrder};
+use super::requests::{NO_QUEUE, Request, Run, SEATLESS, Stage};
+use super::turn_order::{QueueChoice, TurnOrder};
+use super::{Arrival, Effects, Mode, Phase, Rejection, RequestId};
 use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
 
-impl<T, K: Copy> Core<T, K> {
+impl<T> Core<T> {
     /// A request of a flow arrives: see [`QueueSet::arrive`](super::QueueSet::arrive).
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that it costs the same wherever the discipline is chosen")]
     pub(super) fn arrive(
         &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
+        order: &mut impl TurnOrder,
         now: Instant,
         flow: Flow<'_>,
         work: WorkEstimate,
@@ -21,16 +22,16 @@ impl<T, K: Copy> Core<T, K> {
     ) -> Arrival<T> {
         self.advance(order, now, effects);
         let queue = match order.place(flow, work, self.seats.are_taken()) {
-            Place::Queue(queue) => queue,
-            Place::Instead { queue, slot } => {
+            QueueChoice::Queue(queue) => queue,
+            QueueChoice::Instead { queue, slot } => {
                 self.displace(order, now, slot, effects);
                 queue
             }
-            Place::Full(queue) => {
+            QueueChoice::Full(queue) => {
                 self.totals.rejected += 1;
                 return Arrival::Rejected { reason: Rejection::QueueFull, queue: order.number_of(queue), payload };
             }
-            Place::Nowhere => return self.arrive_without_queues(now, work, payload, effects),
+            QueueChoice::Nowhere => return self.arrive_without_queues(now, work, payload, effects),
         };
         self.arrive_at_queue(order, now, flow, queue, work, payload, effects)
     }
@@ -67,7 +68,7 @@ impl<T, K: Copy> Core<T, K> {
     #[expect(clippy::too_many_arguments, reason = "what arrives, and what it changes")]
     fn arrive_at_queue(
         &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
+        order: &mut impl TurnOrder,
         now: Instant,
         flow: Flow<'_>,
         queue: u32,
@@ -95,15 +96,15 @@ impl<T, K: Copy> Core<T, K> {
     /// Puts a request into a queue (FQ-19).
     fn enqueue(
         &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
+        order: &mut impl TurnOrder,
         now: Instant,
         flow: Flow<'_>,
         queue: u32,
         work: WorkEstimate,
         payload: T,
     ) -> RequestId {
-        let ticket = order.enqueue(queue, work);
-        let stage = self.requests.waiting(ticket, flow.hash(), flow.weight());
+        let arrival_r = order.enqueue(queue, work);
+        let stage = self.requests.begin_waiting(arrival_r, flow.hash(), flow.weight());
         let id = self.requests.insert(stage, queue, work, now, payload);
         order.push(queue, id.slot_number(), &mut self.requests);
         self.waiting += 1;
@@ -116,7 +117,7 @@ impl<T, K: Copy> Core<T, K> {
     /// way through the queue.
     fn pass_through(
         &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
+        order: &mut impl TurnOrder,
         now: Instant,
         queue: u32,
         work: WorkEstimate,
@@ -144,6 +145,6 @@ impl<T, K: Copy> Core<T, K> {
         effects.started(self.requests.next_id(), &mut payload);
         self.seats.take(work);
         self.totals.dispatched += 1;
-        self.requests.insert(Stage::Executing { started: now }, queue, work, now, payload)
+        self.requests.insert(Stage::Executing(Run::starting(now)), queue, work, now, payload)
     }
 }

@@ -2,22 +2,23 @@
 
 use super::core::Core;
 use super::requests::{SEATLESS, Stage, is_queue};
-use super::{Effects, Ended, Finish, Finished, Phase, RequestId, TurnOrder};
+use super::turn_order::{Finished, TurnOrder};
+use super::{Effects, Ended, Finish, Phase, RequestId};
 use crate::time::Instant;
 
-impl<T, K: Copy> Core<T, K> {
+impl<T> Core<T> {
     /// The handler of an executing request has returned (FQ-30, FQ-31). `None` if the request is not executing.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that it costs the same wherever the discipline is chosen")]
     pub(super) fn finish(
         &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
+        order: &mut impl TurnOrder,
         now: Instant,
         id: RequestId,
         effects: &mut impl Effects<T>,
     ) -> Option<Finish<T>> {
         let request = self.requests.get(id)?;
-        let Stage::Executing { started } = request.stage else { return None };
+        let Stage::Executing(run) = request.stage else { return None };
         let (queue, work) = (request.queue, request.work);
         self.advance(order, now, effects);
         self.seats.executing -= 1;
@@ -25,13 +26,13 @@ impl<T, K: Copy> Core<T, K> {
             self.seats.seatless -= 1;
         }
         let lingers = work.additional_latency > 0;
-        let finished = Finished { work, started, now, lingers };
+        let finished = Finished { work, run, now, lingers };
         if is_queue(queue) {
             order.finish(queue, finished);
         }
         let end = if lingers {
             if let Some(request) = self.requests.get_mut(id) {
-                request.stage = Stage::Lingering { started };
+                request.stage = Stage::Lingering(run);
             }
             Some(Finish::Lingering { until: now + work.additional_latency })
         } else {
@@ -46,17 +47,17 @@ impl<T, K: Copy> Core<T, K> {
     /// A lingering request gives its seats back (FQ-32). `None` if the request is not lingering.
     pub(super) fn release(
         &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
+        order: &mut impl TurnOrder,
         now: Instant,
         id: RequestId,
         effects: &mut impl Effects<T>,
     ) -> Option<T> {
         let request = self.requests.get(id)?;
-        let Stage::Lingering { started } = request.stage else { return None };
+        let Stage::Lingering(run) = request.stage else { return None };
         let (queue, work) = (request.queue, request.work);
         self.advance(order, now, effects);
         let payload = self.requests.remove(id);
-        self.free_seats(order, queue, Finished { work, started, now, lingers: true });
+        self.free_seats(order, queue, Finished { work, run, now, lingers: true });
         self.dispatch(order, now, effects);
         payload
     }
@@ -64,7 +65,7 @@ impl<T, K: Copy> Core<T, K> {
     /// A waiting request gives up (FQ-28). `None` if the request is not waiting: it has been started meanwhile, say.
     pub(super) fn cancel(
         &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
+        order: &mut impl TurnOrder,
         now: Instant,
         id: RequestId,
         effects: &mut impl Effects<T>,
@@ -85,7 +86,7 @@ impl<T, K: Copy> Core<T, K> {
     #[cold]
     pub(super) fn displace(
         &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
+        order: &mut impl TurnOrder,
         now: Instant,
         slot: u32,
         effects: &mut impl Effects<T>,
@@ -102,7 +103,7 @@ impl<T, K: Copy> Core<T, K> {
     }
 
     /// Takes a waiting request out of its queue, and tells whether others may be able to start because of that.
-    fn take_out(&mut self, order: &mut impl TurnOrder<Ticket = K>, now: Instant, id: RequestId, seats: i64) -> bool {
+    fn take_out(&mut self, order: &mut impl TurnOrder, now: Instant, id: RequestId, seats: i64) -> bool {
         let frees_turn = order.cancel(id.slot_number(), &mut self.requests);
         self.waiting -= 1;
         self.seats_waiting -= seats;
@@ -112,7 +113,7 @@ impl<T, K: Copy> Core<T, K> {
     }
 
     /// The seats of a request are free (FQ-33).
-    fn free_seats(&mut self, order: &mut impl TurnOrder<Ticket = K>, queue: u32, released: Finished) {
+    fn free_seats(&mut self, order: &mut impl TurnOrder, queue: u32, released: Finished) {
         self.seats.in_use -= i64::from(released.work.max_seats());
         self.signal_demand(released.now);
         if is_queue(queue) {

@@ -1,21 +1,21 @@
 //! What a queue set keeps whatever its discipline: seats, requests and counters.
 //!
-//! Events are methods of [`Core`] that get the discipline as an argument, so that a set whose discipline is configured chooses
-//! once for each event, and the code of either discipline is what it would be alone.
+//! Events are methods of [`Core`] that get the order of turns as an argument: the queue set chooses it once for each event, and the
+//! code of either discipline is what it would be alone.
 
 use super::requests::Requests;
 use super::seats::Seats;
-use super::{Effects, Mode, QueueSetConfig, TurnOrder};
+use super::turn_order::TurnOrder;
+use super::{Effects, Mode, QueueSetConfig};
 use crate::borrowing::DemandIntegrator;
 use crate::time::Instant;
 
-/// The seats and the requests of a queue set. `T` is what the caller keeps with each request, and `K` is what the discipline
-/// keeps with each that waits.
+/// The seats and the requests of a queue set. `T` is what the caller keeps with each request.
 #[derive(Debug)]
-pub struct Core<T, K> {
+pub(super) struct Core<T> {
     pub(super) mode: Mode,
     pub(super) seats: Seats,
-    pub(super) requests: Requests<T, K>,
+    pub(super) requests: Requests<T>,
     pub(super) waiting: usize,
     /// Too large for ever after a request was narrowed at its start (FQ-24).
     pub(super) seats_waiting: i64,
@@ -35,7 +35,7 @@ pub(super) struct Totals {
 
 // === impl Core ===
 
-impl<T, K: Copy> Core<T, K> {
+impl<T> Core<T> {
     pub(super) fn new(config: QueueSetConfig, now: Instant) -> Self {
         Self {
             mode: config.mode,
@@ -50,12 +50,7 @@ impl<T, K: Copy> Core<T, K> {
 
     /// Brings the virtual time of the discipline up to now.
     #[inline]
-    pub(super) fn advance(
-        &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
-        now: Instant,
-        effects: &mut impl Effects<T>,
-    ) {
+    pub(super) fn advance(&mut self, order: &mut impl TurnOrder, now: Instant, effects: &mut impl Effects<T>) {
         if let Some(is_clean) = order.advance(now, self.seats.limit, &mut self.requests) {
             effects.epoch_advanced(is_clean);
         }

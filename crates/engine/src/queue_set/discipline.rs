@@ -1,314 +1,139 @@
-//! What a discipline is: the order in which the waiting requests of a level start.
+//! The discipline of a level: who of those that wait is next. The configuration names it, and may name another one under load
+//! (BM-3).
 
-use std::fmt;
-
-use super::core::Core;
 use super::requests::Requests;
-use super::{Arrival, Effects, Finish, QueueView, Queuing, ReadingBounds, RequestId, Room};
+use super::turn_order::{InspectQueues, QueueChoice, TurnOrder};
+use super::{Outlook, PerFlow, Queuing, QueuingDiscipline, ShuffleSharding};
 use crate::time::Instant;
-use crate::{Flow, SeatSeconds, WorkEstimate};
+use crate::{Flow, WorkEstimate};
 
-/// The order in which the waiting requests of a queue set start, as the set sees it: an event goes in, and its effects come
-/// out.
+/// The discipline that the configuration of a level names.
 ///
-/// Every [`TurnOrder`] is one: [`ShuffleSharding`](super::ShuffleSharding) decides as Kubernetes does, and
-/// [`PerFlow`](super::PerFlow) gives each flow a queue of its own. [`ConfiguredDiscipline`](super::ConfiguredDiscipline) is one of
-/// the two, as the configuration says, and chooses once for each event.
+/// When it names another one, requests that wait join the queues of their flows there in the order in which they arrived,
+/// whatever the limits. Requests that run are charged to nobody from then on; their seats are counted as before.
 ///
-/// The trait is used by static dispatch, and cannot be implemented outside of this crate.
-pub trait Discipline: Look + fmt::Debug + Sized {
+/// A queue set chooses between the two once for each event, so that the code of either is as fast as it would be alone.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each level, and a request reaches it without a detour")]
+pub(super) enum Discipline {
+    ShuffleSharded(ShuffleSharding),
+    PerFlow(Box<PerFlow>),
+}
+
+// === impl Discipline ===
+
+impl Discipline {
     /// No queues, at that time.
-    fn new(now: Instant) -> Self;
+    pub(super) fn new(discipline: QueuingDiscipline, now: Instant) -> Self {
+        match discipline {
+            QueuingDiscipline::ShuffleSharded => Self::ShuffleSharded(TurnOrder::new(now)),
+            QueuingDiscipline::PerFlow => Self::PerFlow(Box::new(TurnOrder::new(now))),
+        }
+    }
+
+    fn name(&self) -> QueuingDiscipline {
+        match self {
+            Self::ShuffleSharded(_) => QueuingDiscipline::ShuffleSharded,
+            Self::PerFlow(_) => QueuingDiscipline::PerFlow,
+        }
+    }
+
+    /// What can be seen of the queues.
+    pub(super) fn inspect(&self) -> &dyn InspectQueues {
+        match self {
+            Self::ShuffleSharded(order) => order,
+            Self::PerFlow(order) => &**order,
+        }
+    }
+
+    /// How many requests wait in the queue of that number. Every arrival asks for it, so it is not a dynamic call.
+    #[inline]
+    pub(super) fn queue_length(&self, number: usize) -> usize {
+        match self {
+            Self::ShuffleSharded(order) => order.queue_length(number),
+            Self::PerFlow(order) => order.queue_length(number),
+        }
+    }
+
+    /// The number of a queue as dumps show it, if the queue is still there. No dynamic call either.
+    #[inline]
+    pub(super) fn number_of(&self, queue: u32) -> Option<usize> {
+        match self {
+            Self::ShuffleSharded(order) => order.number_of(queue),
+            Self::PerFlow(order) => order.number_of(queue),
+        }
+    }
+
+    /// What a request of this flow would find; `None` if there are no queues.
+    pub(super) fn outlook(&self, flow: Flow<'_>, service_seconds: f64) -> Option<Outlook> {
+        match self {
+            Self::ShuffleSharded(order) => order.outlook(flow, service_seconds),
+            Self::PerFlow(order) => order.outlook(flow, service_seconds),
+        }
+    }
 
     /// The queues are to be like this from now on; `None`: there are to be none. Queues in which something waits or runs
     /// stay until that has ended.
-    fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Self::Ticket>);
+    pub(super) fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T>) {
+        match (self, queuing) {
+            (discipline, Some(queuing)) if queuing.discipline != discipline.name() => {
+                discipline.change(now, queuing, requests);
+            }
+            (Self::ShuffleSharded(order), _) => order.configure(queuing),
+            (Self::PerFlow(order), _) => order.configure(queuing),
+        }
+    }
 
     /// The level has so many seats of its own from now on.
-    fn resize(&mut self, seats: i64);
+    pub(super) fn resize(&mut self, seats: i64) {
+        match self {
+            Self::ShuffleSharded(order) => order.resize(seats),
+            Self::PerFlow(order) => order.resize(seats),
+        }
+    }
 
-    /// Brings the virtual time up to now.
-    fn advance<T>(&mut self, core: &mut Core<T, Self::Ticket>, now: Instant, effects: &mut impl Effects<T>);
-
-    /// A request of a flow arrives.
-    fn arrive<T>(
-        &mut self,
-        core: &mut Core<T, Self::Ticket>,
-        now: Instant,
-        flow: Flow<'_>,
-        work: WorkEstimate,
-        payload: T,
-        effects: &mut impl Effects<T>,
-    ) -> Arrival<T>;
-
-    /// Starts waiting requests while there are seats for the one that is next.
-    fn dispatch<T>(&mut self, core: &mut Core<T, Self::Ticket>, now: Instant, effects: &mut impl Effects<T>);
-
-    /// The handler of an executing request has returned.
-    fn finish<T>(
-        &mut self,
-        core: &mut Core<T, Self::Ticket>,
-        now: Instant,
-        id: RequestId,
-        effects: &mut impl Effects<T>,
-    ) -> Option<Finish<T>>;
-
-    /// A lingering request gives its seats back.
-    fn release<T>(
-        &mut self,
-        core: &mut Core<T, Self::Ticket>,
-        now: Instant,
-        id: RequestId,
-        effects: &mut impl Effects<T>,
-    ) -> Option<T>;
-
-    /// A waiting request gives up.
-    fn cancel<T>(
-        &mut self,
-        core: &mut Core<T, Self::Ticket>,
-        now: Instant,
-        id: RequestId,
-        effects: &mut impl Effects<T>,
-    ) -> Option<T>;
-
-    /// The request whose turn it is, given the room that there is.
-    fn head(&mut self, now: Instant, room: Room) -> Option<Next>;
-
-    /// How many seats a request of a flow would have to leave free if it started now (PF-10); `None` if its flow holds as many
-    /// seats as it may (PF-11).
-    fn kept_from(&mut self, flow: Flow<'_>, work: WorkEstimate) -> Option<i64>;
-}
-
-/// Decides who of those that wait in a level is next: where a request waits (placing), whose turn it is (choosing), and
-/// what the turn costs (charging), by a time of its own (virtual time).
-///
-/// The `Core` of a queue set tells it of every step of an event. Whether there are seats for the request that is next is not
-/// its concern.
-///
-/// Queues go by keys, which mean something only to the discipline. A request keeps its key until its seats are free, also
-/// when its queue is gone by then.
-pub trait TurnOrder: Look + fmt::Debug + Sized {
-    /// No queues, at that time.
-    fn new(now: Instant) -> Self;
-
-    /// The queues are to be like this from now on; `None`: there are to be none. Queues in which something waits or runs
-    /// stay until that has ended.
-    fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Self::Ticket>);
-
-    /// The level has so many seats of its own from now on.
-    fn resize(&mut self, _seats: i64) {}
-
-    /// Brings the virtual time up to now, with everything as it has been since the last event. If readings were wound
-    /// back, tells whether none of them went below zero by it.
-    fn advance<T>(&mut self, now: Instant, limit: i64, requests: &mut Requests<T, Self::Ticket>) -> Option<bool>;
-
-    /// Chooses a queue for a request of that flow. `is_saturated` says that no seat is free: only then may a queue be full.
-    fn place(&mut self, flow: Flow<'_>, work: WorkEstimate, is_saturated: bool) -> Place;
-
-    /// Whether [`next`](Self::next) would choose the request if it were the only one to wait.
-    fn would_choose(&mut self, queue: u32, work: WorkEstimate, room: Room) -> bool;
-
-    /// A request starts that nobody has to wait for: the same as `enqueue`, `push`, `next` and `start`. `narrowed` is its
-    /// work as it runs.
-    fn pass(&mut self, queue: u32, work: WorkEstimate, narrowed: WorkEstimate);
-
-    /// A request is about to wait in a queue: what is to be kept with it.
-    fn enqueue(&mut self, queue: u32, work: WorkEstimate) -> Self::Ticket;
-
-    /// The request of the last ticket is in that slot: it waits behind all others of its queue.
-    fn push<T>(&mut self, queue: u32, slot: u32, requests: &mut Requests<T, Self::Ticket>);
-
-    /// The request whose turn it is, given the room that there is.
-    fn next(&mut self, now: Instant, room: Room) -> Option<Next>;
-
-    /// There are no seats for that request, and everybody waits for it.
-    fn blocked(&mut self, next: Next);
-
-    /// That request starts. Its work may have been narrowed.
-    fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T, Self::Ticket>);
-
-    /// A waiting request leaves its queue; it is still in its slot. Tells whether others may be able to start because of that.
-    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, Self::Ticket>) -> bool;
-
-    /// The handler of a request has returned.
-    fn finish(&mut self, queue: u32, finished: Finished);
-
-    /// The seats of a request are free: at once when it has finished, or now that it has lingered.
-    fn release(&mut self, queue: u32, released: Finished);
-
-    /// How many seats a request of a flow would have to leave free if it started now (PF-10); `None` if its flow holds as many
-    /// seats as it may (PF-11).
-    #[inline]
-    fn kept_from(&mut self, _flow: Flow<'_>, _work: WorkEstimate) -> Option<i64> {
-        Some(0)
+    /// Goes over to the discipline that the configuration names.
+    #[cold]
+    fn change<T>(&mut self, now: Instant, queuing: Queuing, requests: &mut Requests<T>) {
+        let waiting = requests.by_arrival();
+        requests.leave_queues();
+        *self = Self::new(queuing.discipline, now);
+        match self {
+            Self::ShuffleSharded(order) => {
+                order.configure(Some(queuing));
+                order.advance(now, 0, requests);
+                // No queue is full while seats are free.
+                join_queues(order, waiting, requests, |order, flow, work| match order.place(flow, work, false) {
+                    QueueChoice::Queue(queue) | QueueChoice::Full(queue) | QueueChoice::Instead { queue, .. } => {
+                        Some(queue)
+                    }
+                    QueueChoice::Nowhere => None,
+                });
+            }
+            Self::PerFlow(order) => {
+                order.configure(Some(queuing));
+                order.advance(now, 0, requests);
+                join_queues(&mut **order, waiting, requests, |order, flow, _| Some(order.queue_of(flow)));
+            }
+        }
     }
 }
 
-/// What can be seen of the queues of a discipline. Queues go by their numbers here.
-pub trait Look {
-    /// What is kept with each request while it waits.
-    type Ticket: Copy + Default + fmt::Debug;
-
-    /// How many requests may wait in one queue, by the configuration; kept from before while there are no queues.
-    fn queue_length_limit(&self) -> i64;
-
-    /// The virtual time as of the last event.
-    fn r(&self) -> SeatSeconds;
-
-    /// How many requests have been given a queue, those rejected afterwards included.
-    fn placed(&self) -> u64;
-
-    /// The virtual time at the last start, and the reading of the queue that was started from.
-    fn last_start(&self) -> (SeatSeconds, SeatSeconds);
-
-    /// Above all numbers of queues.
-    fn queue_count(&self) -> usize;
-
-    /// The queue of that number, which is below the count.
-    fn queue(&self, number: usize) -> QueueView;
-
-    /// How many requests wait in the queue of that number.
-    fn queue_length(&self, number: usize) -> usize;
-
-    /// The slot of the oldest request that waits in the queue of that number.
-    fn first_in(&self, number: usize) -> Option<u32>;
-
-    /// The slot of the request that waits behind the one in that slot.
-    fn behind<T>(&self, slot: u32, requests: &Requests<T, Self::Ticket>) -> Option<u32>;
-
-    /// The number of a queue as dumps show it, if the queue is still there.
-    fn number_of(&self, queue: u32) -> Option<usize>;
-
-    /// What the queues in which something waits read; `None` if nothing waits.
-    fn reading_bounds(&self) -> Option<ReadingBounds>;
-
-    /// The seats that are kept for newcomers at present (PF-10).
-    fn kept_seats(&self) -> i64 {
-        0
-    }
-}
-
-/// Where a request is to wait.
-///
-/// Not `#[non_exhaustive]`: a queue set has to handle every place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// Nowhere: there are no queues.
-    Nowhere,
-    /// In the queue of that key.
-    Queue(u32),
-    /// In the queue of that key, which is full.
-    Full(u32),
-    /// In the queue of that key, instead of the waiting request in that slot: the level is full (PF-7).
-    Instead {
-        /// The key of the queue.
-        queue: u32,
-        /// The slot of the request that is rejected.
-        slot: u32,
-    },
-}
-
-/// The request whose turn it is.
-#[derive(Debug, Clone, Copy)]
-pub struct Next {
-    /// The key of its queue.
-    pub(super) queue: u32,
-    /// Its slot.
-    pub(super) slot: u32,
-    /// The seats that it needs.
-    pub(super) max_seats: u32,
-    /// The seats that it leaves free (PF-10).
-    pub(super) kept: i64,
-}
-
-/// A request whose handler has returned, now or before it lingered.
-#[derive(Debug, Clone, Copy)]
-pub struct Finished {
-    pub(super) work: WorkEstimate,
-    pub(super) started: Instant,
-    pub(super) now: Instant,
-    /// Whether it keeps its seats for a while, or has kept them.
-    pub(super) lingers: bool,
-}
-
-// === impl TurnOrder ===
-
-impl<O: TurnOrder> Discipline for O {
-    fn new(now: Instant) -> Self {
-        TurnOrder::new(now)
-    }
-
-    fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Self::Ticket>) {
-        TurnOrder::configure(self, now, queuing, requests);
-    }
-
-    fn resize(&mut self, seats: i64) {
-        TurnOrder::resize(self, seats);
-    }
-
-    #[inline]
-    fn advance<T>(&mut self, core: &mut Core<T, Self::Ticket>, now: Instant, effects: &mut impl Effects<T>) {
-        core.advance(self, now, effects);
-    }
-
-    #[inline]
-    fn arrive<T>(
-        &mut self,
-        core: &mut Core<T, Self::Ticket>,
-        now: Instant,
-        flow: Flow<'_>,
-        work: WorkEstimate,
-        payload: T,
-        effects: &mut impl Effects<T>,
-    ) -> Arrival<T> {
-        core.arrive(self, now, flow, work, payload, effects)
-    }
-
-    #[inline]
-    fn dispatch<T>(&mut self, core: &mut Core<T, Self::Ticket>, now: Instant, effects: &mut impl Effects<T>) {
-        core.dispatch(self, now, effects);
-    }
-
-    #[inline]
-    fn finish<T>(
-        &mut self,
-        core: &mut Core<T, Self::Ticket>,
-        now: Instant,
-        id: RequestId,
-        effects: &mut impl Effects<T>,
-    ) -> Option<Finish<T>> {
-        core.finish(self, now, id, effects)
-    }
-
-    #[inline]
-    fn release<T>(
-        &mut self,
-        core: &mut Core<T, Self::Ticket>,
-        now: Instant,
-        id: RequestId,
-        effects: &mut impl Effects<T>,
-    ) -> Option<T> {
-        core.release(self, now, id, effects)
-    }
-
-    #[inline]
-    fn cancel<T>(
-        &mut self,
-        core: &mut Core<T, Self::Ticket>,
-        now: Instant,
-        id: RequestId,
-        effects: &mut impl Effects<T>,
-    ) -> Option<T> {
-        core.cancel(self, now, id, effects)
-    }
-
-    #[inline]
-    fn head(&mut self, now: Instant, room: Room) -> Option<Next> {
-        TurnOrder::next(self, now, room)
-    }
-
-    #[inline]
-    fn kept_from(&mut self, flow: Flow<'_>, work: WorkEstimate) -> Option<i64> {
-        TurnOrder::kept_from(self, flow, work)
+/// Requests that have waited in the queues of another discipline wait in queues of this one.
+fn join_queues<T, O: TurnOrder>(
+    order: &mut O,
+    waiting: Vec<(u32, u64, u16)>,
+    requests: &mut Requests<T>,
+    mut choose: impl FnMut(&mut O, Flow<'_>, WorkEstimate) -> Option<u32>,
+) {
+    for (slot, hash, weight) in waiting {
+        let Some(work) = requests.slot(slot).map(|request| request.work) else { continue };
+        let Some(queue) = choose(order, Flow::from(hash).with_weight(weight), work) else { continue };
+        let arrival_r = order.enqueue(queue, work);
+        let stage = requests.begin_waiting(arrival_r, hash, weight);
+        if let Some(request) = requests.slot_mut(slot) {
+            (request.queue, request.stage) = (queue, stage);
+        }
+        order.push(queue, slot, requests);
     }
 }

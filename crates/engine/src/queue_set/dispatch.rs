@@ -1,29 +1,20 @@
 //! Requests are started (FQ-22 to FQ-25).
 
+use super::Effects;
 use super::core::Core;
-use super::requests::Stage;
-use super::{Effects, TurnOrder};
+use super::requests::{Run, Stage};
+use super::turn_order::TurnOrder;
 use crate::time::Instant;
 
-impl<T, K: Copy> Core<T, K> {
+impl<T> Core<T> {
     /// Starts waiting requests while there are seats for the one that is next (FQ-22).
     #[inline]
-    pub(super) fn dispatch(
-        &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
-        now: Instant,
-        effects: &mut impl Effects<T>,
-    ) {
+    pub(super) fn dispatch(&mut self, order: &mut impl TurnOrder, now: Instant, effects: &mut impl Effects<T>) {
         while self.waiting > 0 && !self.seats.are_taken() && self.dispatch_one(order, now, effects) {}
     }
 
     /// Starts the request that is next, if there are seats for it (FQ-23).
-    fn dispatch_one(
-        &mut self,
-        order: &mut impl TurnOrder<Ticket = K>,
-        now: Instant,
-        effects: &mut impl Effects<T>,
-    ) -> bool {
+    fn dispatch_one(&mut self, order: &mut impl TurnOrder, now: Instant, effects: &mut impl Effects<T>) -> bool {
         let Some(next) = order.next(now, self.seats.room()) else { return false };
         let fits = self.seats.accommodate(self.mode, next.max_seats);
         let Some(id) = self.requests.id_of(next.slot) else { return false };
@@ -38,7 +29,7 @@ impl<T, K: Copy> Core<T, K> {
         // One that is started in the moment in which it arrived has not waited, whoever else waits.
         self.totals.dispatched_late += u64::from(request.arrived < now);
         let work = self.seats.fit(request.work);
-        request.stage = Stage::Executing { started: now };
+        request.stage = Stage::Executing(Run::starting(now));
         request.work = work;
         if let Some(payload) = request.payload_mut() {
             effects.started(id, payload);

@@ -36,7 +36,7 @@ pub enum Recipient {
 
 /// The seats that a request may take that starts now, as a discipline sees them.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub(super) struct Room {
     /// The seats in use.
     pub(super) in_use: i64,
     /// The most seats of one request.

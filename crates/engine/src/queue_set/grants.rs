@@ -4,7 +4,9 @@
 //! looks at the [head](QueueSet::head), [grants](QueueSet::grant) its seats, lets the event happen, and
 //! [closes](QueueSet::close) the grant.
 
-use super::{Discipline, Effects, QueueSet, Recipient, RequestId, Room};
+use super::discipline::Discipline;
+use super::turn_order::TurnOrder;
+use super::{Effects, QueueSet, Recipient, RequestId, Room};
 use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
 
@@ -20,17 +22,17 @@ pub struct Head {
     pub kept: i64,
 }
 
-impl<T, D: Discipline> QueueSet<T, D> {
+impl<T> QueueSet<T> {
     /// Nothing starts from now on but by a grant. A request that asks for more seats than the widest is narrowed.
     pub fn begin_grants(&mut self, now: Instant, widest: i64, effects: &mut impl Effects<T>) {
-        self.discipline.advance(&mut self.core, now, effects);
+        self.advance(now, effects);
         self.core.seats.begin_grants(widest);
     }
 
     /// Seats are no longer granted. Nothing starts until the set is [configured](QueueSet::configure) with a limit.
     pub fn end_grants(&mut self, now: Instant, effects: &mut impl Effects<T>) {
         if self.core.seats.are_granted() {
-            self.discipline.advance(&mut self.core, now, effects);
+            self.advance(now, effects);
             self.core.seats.end_grants();
         }
     }
@@ -44,7 +46,11 @@ impl<T, D: Discipline> QueueSet<T, D> {
             Recipient::Anybody => Room::ALL,
             Recipient::Newcomer => Room::OPEN,
         };
-        let next = self.discipline.head(now, self.core.seats.room_up_to(horizon))?;
+        let room = self.core.seats.room_up_to(horizon);
+        let next = match &mut self.discipline {
+            Discipline::ShuffleSharded(order) => order.next(now, room),
+            Discipline::PerFlow(order) => order.next(now, room),
+        }?;
         let (id, seats) = (self.core.requests.id_of(next.slot)?, self.core.seats.width(next.max_seats));
         Some(Head { id, seats, kept: next.kept })
     }
@@ -53,7 +59,10 @@ impl<T, D: Discipline> QueueSet<T, D> {
     /// seats as it may (PF-11).
     #[inline]
     pub fn kept_from(&mut self, flow: Flow<'_>, work: WorkEstimate) -> Option<i64> {
-        self.discipline.kept_from(flow, work)
+        match &mut self.discipline {
+            Discipline::ShuffleSharded(_) => Some(0),
+            Discipline::PerFlow(order) => order.kept_from(flow, work),
+        }
     }
 
     /// The work of a request on as many seats as one request may be granted.
@@ -70,8 +79,8 @@ impl<T, D: Discipline> QueueSet<T, D> {
 
     /// Starts waiting requests on the seats that are granted.
     pub fn start_granted(&mut self, now: Instant, effects: &mut impl Effects<T>) {
-        self.discipline.advance(&mut self.core, now, effects);
-        self.discipline.dispatch(&mut self.core, now, effects);
+        self.advance(now, effects);
+        self.dispatch(now, effects);
     }
 
     /// What is left of a grant is void.

@@ -12,13 +12,13 @@
 //!
 //! # Of what it consists
 //!
-//! The queue set counts seats and keeps the requests; a [`Discipline`] decides who of those that wait is next. The one of
-//! Kubernetes is [`ShuffleSharding`]; [`PerFlow`] gives each flow a queue of its own. [`ConfiguredDiscipline`] is whichever of the
-//! two the configuration names, and changes from one to the other under load.
+//! The queue set counts seats and keeps the requests; its discipline decides who of those that wait is next. The one of
+//! Kubernetes deals shuffle-sharded queues to flows; the other one gives each flow a queue of its own. The configuration names one of
+//! them ([`QueuingDiscipline`]), and may name the other one under load.
 //!
 //! # What it costs
 //!
-//! This is what [`ShuffleSharding`] costs; [`PerFlow`] takes the logarithm of the number of waiting flows. An arrival looks at
+//! This is what shuffle-sharded queues cost; a queue for each flow takes the logarithm of the number of waiting flows. An arrival looks at
 //! the hand of queues that is dealt to it; everything else takes the logarithm of the number of
 //! queues at most. The sums that the progress depends on are kept up to date as they change. The steps that take time
 //! in proportion to the queues are the rare ones: a change of their number, the winding back of the progress meter, and
@@ -34,7 +34,7 @@
 //!
 //! let at = |ms: i64| Instant::from_nanos(ms * MILLISECOND);
 //! let config = QueueSetConfig { mode: Mode::queue(64, 8, 50)?, concurrency_limit: 1 };
-//! let mut set: QueueSet<_> = QueueSet::new(config, at(0));
+//! let mut set = QueueSet::new(config, at(0));
 //! let mut started = Vec::new();
 //! let mut note = |_id, name: &mut &'static str| started.push(*name);
 //!
@@ -48,7 +48,6 @@
 mod arrival;
 mod completion;
 mod config;
-mod configured;
 mod core;
 mod discipline;
 mod dispatch;
@@ -59,42 +58,48 @@ mod outlook;
 mod per_flow;
 mod reconfiguration;
 mod requests;
+mod running;
 mod seats;
 mod shuffle_sharding;
+mod turn_order;
 mod view;
 
 pub use config::{Mode, QueueSetConfig, Queuing, QueuingDiscipline};
-pub use configured::ConfiguredDiscipline;
-pub use discipline::{Discipline, Finished, Look, Next, Place, TurnOrder};
 pub use effects::{Arrival, Effects, Ended, Finish, NoEffects, Rejection};
-pub use flow_limits::{FlowLimits, NEWCOMER_WAIT, Recipient, Room};
+pub use flow_limits::{FlowLimits, NEWCOMER_WAIT, Recipient};
 pub use grants::Head;
 pub use outlook::Outlook;
-pub use per_flow::PerFlow;
 pub use requests::{Phase, RequestId};
-pub use shuffle_sharding::{SERVICE_TIME_GUESS, ShuffleSharding};
+pub use shuffle_sharding::SERVICE_TIME_GUESS;
 pub use view::{Counters, QueueView, ReadingBounds, RequestView};
 
 use core::Core;
+use discipline::Discipline;
+use flow_limits::Room;
+use per_flow::PerFlow;
+use shuffle_sharding::ShuffleSharding;
 
 use crate::borrowing::DemandIntegrator;
 use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
 
-/// The queue set of one priority level. `T` is what the caller keeps with each request, and `D` decides who of those that
-/// wait is next.
+/// The queue set of one priority level. `T` is what the caller keeps with each request.
 #[derive(Debug)]
-pub struct QueueSet<T, D: Discipline = ShuffleSharding> {
-    core: Core<T, D::Ticket>,
-    discipline: D,
+pub struct QueueSet<T> {
+    core: Core<T>,
+    discipline: Discipline,
 }
 
 // === impl QueueSet ===
 
-impl<T, D: Discipline> QueueSet<T, D> {
+impl<T> QueueSet<T> {
     /// A queue set in which nothing has happened yet.
     pub fn new(config: QueueSetConfig, now: Instant) -> Self {
-        let mut set = Self { core: Core::new(config, now), discipline: D::new(now) };
+        let discipline = match config.mode {
+            Mode::Queue(queuing) => queuing.discipline,
+            Mode::Exempt | Mode::Reject | Mode::Closed => QueuingDiscipline::ShuffleSharded,
+        };
+        let mut set = Self { core: Core::new(config, now), discipline: Discipline::new(discipline, now) };
         set.install(now, config.mode);
         set
     }
@@ -115,7 +120,11 @@ impl<T, D: Discipline> QueueSet<T, D> {
         payload: T,
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
-        self.discipline.arrive(&mut self.core, now, flow.into(), work, payload, effects)
+        let core = &mut self.core;
+        match &mut self.discipline {
+            Discipline::ShuffleSharded(order) => core.arrive(order, now, flow.into(), work, payload, effects),
+            Discipline::PerFlow(order) => arrive_per_flow(order, core, now, flow.into(), work, payload, effects),
+        }
     }
 
     /// A request that takes no seat arrives: it starts at once, in front of all that wait, and nobody ever waits for its end.
@@ -127,16 +136,67 @@ impl<T, D: Discipline> QueueSet<T, D> {
     /// The handler of an executing request has returned (FQ-30, FQ-31). `None` if the request is not executing.
     #[inline]
     pub fn finish(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<Finish<T>> {
-        self.discipline.finish(&mut self.core, now, id, effects)
+        match &mut self.discipline {
+            Discipline::ShuffleSharded(order) => self.core.finish(order, now, id, effects),
+            Discipline::PerFlow(order) => finish_per_flow(order, &mut self.core, now, id, effects),
+        }
     }
 
     /// A lingering request gives its seats back (FQ-32). `None` if the request is not lingering.
     pub fn release(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<T> {
-        self.discipline.release(&mut self.core, now, id, effects)
+        match &mut self.discipline {
+            Discipline::ShuffleSharded(order) => self.core.release(order, now, id, effects),
+            Discipline::PerFlow(order) => self.core.release(&mut **order, now, id, effects),
+        }
     }
 
     /// A waiting request gives up (FQ-28). `None` if the request is not waiting: it has been started meanwhile, say.
     pub fn cancel(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<T> {
-        self.discipline.cancel(&mut self.core, now, id, effects)
+        match &mut self.discipline {
+            Discipline::ShuffleSharded(order) => self.core.cancel(order, now, id, effects),
+            Discipline::PerFlow(order) => self.core.cancel(&mut **order, now, id, effects),
+        }
     }
+
+    /// Brings the virtual time up to now.
+    fn advance(&mut self, now: Instant, effects: &mut impl Effects<T>) {
+        match &mut self.discipline {
+            Discipline::ShuffleSharded(order) => self.core.advance(order, now, effects),
+            Discipline::PerFlow(order) => self.core.advance(&mut **order, now, effects),
+        }
+    }
+
+    /// Starts waiting requests while there are seats for the one that is next.
+    fn dispatch(&mut self, now: Instant, effects: &mut impl Effects<T>) {
+        match &mut self.discipline {
+            Discipline::ShuffleSharded(order) => self.core.dispatch(order, now, effects),
+            Discipline::PerFlow(order) => self.core.dispatch(&mut **order, now, effects),
+        }
+    }
+}
+
+/// Apart, so that the code of the other discipline is as fast as it is alone.
+#[inline(never)]
+fn arrive_per_flow<T>(
+    order: &mut PerFlow,
+    core: &mut Core<T>,
+    now: Instant,
+    flow: Flow<'_>,
+    work: WorkEstimate,
+    payload: T,
+    effects: &mut impl Effects<T>,
+) -> Arrival<T> {
+    core.arrive(order, now, flow, work, payload, effects)
+}
+
+/// The same for the end of a request.
+#[inline(never)]
+fn finish_per_flow<T>(
+    order: &mut PerFlow,
+    core: &mut Core<T>,
+    now: Instant,
+    id: RequestId,
+    effects: &mut impl Effects<T>,
+) -> Option<Finish<T>> {
+    core.finish(order, now, id, effects)
 }

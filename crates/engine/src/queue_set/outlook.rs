@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{ConfiguredDiscipline, QueueSet};
+use super::QueueSet;
 use crate::Flow;
 
 /// What a request of a flow would find.
@@ -32,7 +32,7 @@ const SERVICE_SECONDS_MIN: f64 = 1e-6;
 
 // === impl QueueSet ===
 
-impl<T> QueueSet<T, ConfiguredDiscipline> {
+impl<T> QueueSet<T> {
     /// What a request of this flow would find; `None` if there are no queues. `service` is how long requests hold a seat.
     ///
     /// It takes time in proportion to the number of queues or flows.
@@ -40,12 +40,12 @@ impl<T> QueueSet<T, ConfiguredDiscipline> {
     /// ```
     /// use std::time::Duration;
     /// use evenkeel_engine::WorkEstimate;
-    /// use evenkeel_engine::queue_set::{ConfiguredDiscipline, Mode, NoEffects, QueueSet, QueueSetConfig};
+    /// use evenkeel_engine::queue_set::{Mode, NoEffects, QueueSet, QueueSetConfig};
     /// use evenkeel_engine::time::Instant;
     ///
     /// let now = Instant::from_nanos(0);
     /// let config = QueueSetConfig { mode: Mode::queue(1, 1, 50)?, concurrency_limit: 1 };
-    /// let mut set = QueueSet::<(), ConfiguredDiscipline>::new(config, now);
+    /// let mut set = QueueSet::new(config, now);
     /// for _ in 0..4 {
     ///     set.arrive(now, 7, WorkEstimate::ONE_SEAT, (), &mut NoEffects);
     /// }
@@ -64,16 +64,14 @@ mod tests {
     use std::time::Duration;
 
     use crate::WorkEstimate;
-    use crate::queue_set::{
-        Arrival, ConfiguredDiscipline, Mode, Phase, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
-    };
+    use crate::queue_set::{Arrival, Mode, Phase, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId};
     use crate::time::{Instant, MILLISECOND};
 
     const SERVICE: i64 = 100;
 
     /// A level of some seats on which every request takes 100 ms.
     struct Busy {
-        set: QueueSet<(), ConfiguredDiscipline>,
+        set: QueueSet<()>,
         now: i64,
         /// The ends of running requests, in order.
         ends: VecDeque<(i64, RequestId)>,

@@ -1,13 +1,13 @@
 //! The configuration changes while there are requests (FQ-35, FQ-37).
 
-use super::{Discipline, Effects, Mode, QueueSet, QueueSetConfig};
+use super::{Effects, Mode, QueueSet, QueueSetConfig};
 use crate::time::Instant;
 
-impl<T, D: Discipline> QueueSet<T, D> {
+impl<T> QueueSet<T> {
     /// Changes the configuration. Nothing that runs is stopped and nothing that waits is rejected; queues that are no longer
     /// wanted go when they become empty.
     pub fn configure(&mut self, now: Instant, config: QueueSetConfig, effects: &mut impl Effects<T>) {
-        self.discipline.advance(&mut self.core, now, effects);
+        self.advance(now, effects);
         let nominal = self.core.seats.nominal;
         self.core.seats.set_limit(config.concurrency_limit);
         // To configure a discipline costs some divisions, and every level is configured anew every ten seconds.
@@ -16,7 +16,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
         } else if self.core.seats.nominal != nominal {
             self.discipline.resize(self.core.seats.nominal);
         }
-        self.discipline.dispatch(&mut self.core, now, effects);
+        self.dispatch(now, effects);
     }
 
     pub(super) fn install(&mut self, now: Instant, mode: Mode) {

@@ -6,8 +6,8 @@
 use std::fmt;
 use std::hint::black_box;
 
-use crate::WorkEstimate;
 use crate::time::Instant;
+use crate::{SeatSeconds, WorkEstimate};
 
 /// Names a request of one queue set. It is never given to another request of that set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,12 +30,10 @@ pub enum Phase {
 }
 
 /// A slot: a request and what its caller keeps with it, or nothing.
-///
-/// `K` is what the discipline keeps with a request that waits.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Request<T, K> {
-    pub(super) stage: Stage<K>,
+pub(super) struct Request<T> {
+    pub(super) stage: Stage,
     pub(super) work: WorkEstimate,
     generation: u32,
     /// The key of the queue that it came through, or [`NO_QUEUE`], or [`SEATLESS`].
@@ -47,24 +45,29 @@ pub(super) struct Request<T, K> {
 
 /// What a request is doing, and what is known of it only then.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Stage<K> {
+pub(super) enum Stage {
     /// There is no request.
     Free,
     /// Its flow and its number are kept for a change of the discipline. All of it takes no more room than the other stages.
     Waiting {
-        ticket: K,
+        /// The virtual time at its arrival, for shuffle-sharded queues.
+        arrival_r: SeatSeconds,
         /// Identity and weight of its flow.
         hash: u64,
         weight: u16,
         /// How many requests had waited before it, modulo 2^32. (The time of its arrival may be that of others too.)
         arrival: u32,
     },
-    Executing {
-        started: Instant,
-    },
-    Lingering {
-        started: Instant,
-    },
+    Executing(Run),
+    Lingering(Run),
+}
+
+/// Since when a request runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) started: Instant,
+    /// Since when it has its present seats. What it used before that has been charged.
+    pub(super) resized: Instant,
 }
 
 /// The slots of the neighbours of a waiting request in its queue, or [`NO_SLOT`]. Of a free slot, `next` is the next free one.
@@ -94,8 +97,8 @@ pub(super) const fn is_queue(queue: u32) -> bool {
 
 /// All requests of a queue set.
 #[derive(Debug)]
-pub struct Requests<T, K> {
-    slots: Vec<Request<T, K>>,
+pub(super) struct Requests<T> {
+    slots: Vec<Request<T>>,
     /// Of each slot.
     links: Vec<Links>,
     free: u32,
@@ -138,17 +141,27 @@ impl fmt::Debug for RequestId {
     }
 }
 
+// === impl Run ===
+
+impl Run {
+    /// A request starts.
+    #[inline]
+    pub(super) fn starting(now: Instant) -> Self {
+        Self { started: now, resized: now }
+    }
+}
+
 // === impl Request ===
 
-impl<T, K: Copy> Request<T, K> {
+impl<T> Request<T> {
     /// What the request is doing; `None` if the slot is free.
     #[inline]
     pub(super) fn phase(&self) -> Option<Phase> {
         match self.stage {
             Stage::Free => None,
             Stage::Waiting { .. } => Some(Phase::Waiting),
-            Stage::Executing { .. } => Some(Phase::Executing),
-            Stage::Lingering { .. } => Some(Phase::Lingering),
+            Stage::Executing(_) => Some(Phase::Executing),
+            Stage::Lingering(_) => Some(Phase::Lingering),
         }
     }
 
@@ -157,15 +170,15 @@ impl<T, K: Copy> Request<T, K> {
     pub(super) fn started(&self) -> Option<Instant> {
         match self.stage {
             Stage::Free | Stage::Waiting { .. } => None,
-            Stage::Executing { started } | Stage::Lingering { started } => Some(started),
+            Stage::Executing(run) | Stage::Lingering(run) => Some(run.started),
         }
     }
 
-    /// What the discipline keeps with it while it waits.
+    /// The virtual time at its arrival, while it waits.
     #[inline]
-    pub(super) fn ticket(&self) -> Option<K> {
+    pub(super) fn arrival_r(&self) -> Option<SeatSeconds> {
         match self.stage {
-            Stage::Waiting { ticket, .. } => Some(ticket),
+            Stage::Waiting { arrival_r, .. } => Some(arrival_r),
             _ => None,
         }
     }
@@ -183,7 +196,7 @@ impl<T, K: Copy> Request<T, K> {
 
 // === impl Requests ===
 
-impl<T, K: Copy> Requests<T, K> {
+impl<T> Requests<T> {
     pub(super) fn new() -> Self {
         Self { slots: Vec::new(), links: Vec::new(), free: NO_SLOT, arrivals: 0 }
     }
@@ -202,7 +215,7 @@ impl<T, K: Copy> Requests<T, K> {
     #[expect(clippy::inline_always, reason = "so that the request is written where it stays, and not moved there")]
     pub(super) fn insert(
         &mut self,
-        stage: Stage<K>,
+        stage: Stage,
         queue: u32,
         work: WorkEstimate,
         arrived: Instant,
@@ -218,9 +231,9 @@ impl<T, K: Copy> Requests<T, K> {
 
     /// The stage of a request of that flow that waits from now on.
     #[inline]
-    pub(super) fn waiting(&mut self, ticket: K, hash: u64, weight: u16) -> Stage<K> {
+    pub(super) fn begin_waiting(&mut self, arrival_r: SeatSeconds, hash: u64, weight: u16) -> Stage {
         self.arrivals = self.arrivals.wrapping_add(1);
-        Stage::Waiting { ticket, hash, weight, arrival: self.arrivals }
+        Stage::Waiting { arrival_r, hash, weight, arrival: self.arrivals }
     }
 
     /// The slots of all waiting requests, and the identities and weights of their flows, in the order of their arrival.
@@ -254,26 +267,31 @@ impl<T, K: Copy> Requests<T, K> {
 
     /// The request, unless it is gone.
     #[inline]
-    pub(super) fn get(&self, id: RequestId) -> Option<&Request<T, K>> {
+    pub(super) fn get(&self, id: RequestId) -> Option<&Request<T>> {
         self.slots.get(id.slot()).filter(|slot| slot.is(id))
     }
 
     /// The request, unless it is gone, to be changed.
     #[inline]
-    pub(super) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request<T, K>> {
+    pub(super) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request<T>> {
         self.slots.get_mut(id.slot()).filter(|slot| slot.is(id))
     }
 
     /// What is in a slot; `None` if there is no such slot.
     #[inline]
-    pub(super) fn slot(&self, slot: u32) -> Option<&Request<T, K>> {
+    pub(super) fn slot(&self, slot: u32) -> Option<&Request<T>> {
         self.slots.get(slot as usize)
     }
 
     /// What is in a slot, to be changed.
     #[inline]
-    pub(super) fn slot_mut(&mut self, slot: u32) -> Option<&mut Request<T, K>> {
+    pub(super) fn slot_mut(&mut self, slot: u32) -> Option<&mut Request<T>> {
         self.slots.get_mut(slot as usize)
+    }
+
+    /// The neighbours of all requests, by slot.
+    pub(super) fn all_links(&self) -> &[Links] {
+        &self.links
     }
 
     /// The neighbours of the request in a slot.
@@ -331,13 +349,13 @@ impl<T, K: Copy> Requests<T, K> {
     }
 
     /// All requests, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &Request<T, K>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &Request<T>)> {
         let taken = self.slots.iter().zip(0..).filter(|(slot, _)| slot.phase().is_some());
         taken.map(|(slot, index)| (RequestId::new(index, slot.generation), slot))
     }
 }
 
-impl<T, K: Copy> Request<T, K> {
+impl<T> Request<T> {
     /// Whether the slot holds the request of that id.
     #[inline]
     fn is(&self, id: RequestId) -> bool {
@@ -349,9 +367,9 @@ impl<T, K: Copy> Request<T, K> {
 mod tests {
     use super::*;
 
-    fn insert(requests: &mut Requests<u32, ()>, payload: u32) -> RequestId {
+    fn insert(requests: &mut Requests<u32>, payload: u32) -> RequestId {
         let started = Instant::from_nanos(0);
-        requests.insert(Stage::Executing { started }, NO_QUEUE, WorkEstimate::ONE_SEAT, started, payload)
+        requests.insert(Stage::Executing(Run::starting(started)), NO_QUEUE, WorkEstimate::ONE_SEAT, started, payload)
     }
 
     #[test]

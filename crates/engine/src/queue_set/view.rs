@@ -1,8 +1,9 @@
 //! Queries: the state of a queue set, whatever its discipline. They change nothing, the virtual time included.
 
 use super::core::Totals;
+use super::discipline::Discipline;
 use super::requests::Request;
-use super::{Discipline, Mode, Phase, QueueSet, RequestId};
+use super::{Mode, Phase, QueueSet, RequestId};
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
 
@@ -76,7 +77,7 @@ pub struct QueueView {
 
 // === impl QueueSet ===
 
-impl<T, D: Discipline> QueueSet<T, D> {
+impl<T> QueueSet<T> {
     /// What happens to requests that find no seat.
     #[inline]
     pub fn mode(&self) -> Mode {
@@ -162,7 +163,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
 
     /// How many requests may wait in one queue, by the configuration; kept from before while there are no queues.
     pub fn queue_length_limit(&self) -> i64 {
-        self.discipline.queue_length_limit()
+        self.discipline.inspect().queue_length_limit()
     }
 
     /// The id that the next request gets, if it is not rejected.
@@ -172,18 +173,35 @@ impl<T, D: Discipline> QueueSet<T, D> {
 
     /// The virtual time as of the last event: the progress of shuffle-sharded queues, or the least that a waiting flow has
     /// used.
-    pub fn r(&self) -> SeatSeconds {
-        self.discipline.r()
+    pub fn virtual_time(&self) -> SeatSeconds {
+        self.discipline.inspect().virtual_time()
+    }
+
+    /// The number of the shuffle-sharded queue that was last dispatched from, or -1 (FQ-36); `None` if each flow has a queue.
+    pub fn robin(&self) -> Option<i64> {
+        match &self.discipline {
+            Discipline::ShuffleSharded(order) => Some(order.robin()),
+            Discipline::PerFlow(_) => None,
+        }
+    }
+
+    /// Keeps an index of the shuffle-sharded queues in use, as it does for many queues, instead of a table of all: so that tests can
+    /// compare the two. It decides the same.
+    #[doc(hidden)]
+    pub fn index_used_queues(&mut self) {
+        if let Discipline::ShuffleSharded(order) = &mut self.discipline {
+            order.index_used_queues();
+        }
     }
 
     /// How many requests have been given a queue, those rejected afterwards included.
     pub fn placed(&self) -> u64 {
-        self.discipline.placed()
+        self.discipline.inspect().placed()
     }
 
     /// What has happened so far.
     pub fn counters(&self) -> Counters {
-        let (last_dispatch_r, last_dispatch_s) = self.discipline.last_start();
+        let (last_dispatch_r, last_dispatch_s) = self.discipline.inspect().last_start();
         let Totals { dispatched, rejected, cancelled, dispatched_late: _ } = self.core.totals;
         Counters { dispatched, rejected, cancelled, last_dispatch_r, last_dispatch_s }
     }
@@ -191,7 +209,8 @@ impl<T, D: Discipline> QueueSet<T, D> {
     /// The queues, by number. Nothing here depends on how many requests wait. Where each flow has a queue, a number that no
     /// flow has at present shows as an empty queue.
     pub fn queues(&self) -> impl ExactSizeIterator<Item = QueueView> {
-        (0..self.discipline.queue_count()).map(|number| self.discipline.queue(number))
+        let queues = self.discipline.inspect();
+        (0..queues.queue_count()).map(|number| queues.queue(number))
     }
 
     /// How many requests wait in the queue of that number.
@@ -202,24 +221,24 @@ impl<T, D: Discipline> QueueSet<T, D> {
 
     /// What the queues in which something waits read; `None` if nothing waits.
     pub fn reading_bounds(&self) -> Option<ReadingBounds> {
-        self.discipline.reading_bounds()
+        self.discipline.inspect().reading_bounds()
     }
 
     /// The seats that are kept for newcomers at present (PF-10): flows that hold seats, and whose requests are not known to be
     /// quick, do not take them. None while such flows would not take them.
     pub fn kept_seats(&self) -> i64 {
-        self.discipline.kept_seats()
+        self.discipline.inspect().kept_seats()
     }
 
     /// The requests that wait in the queue of that number, oldest first.
     pub fn waiting_in(&self, queue: usize) -> impl Iterator<Item = RequestView<'_, T>> {
-        let first = self.discipline.first_in(queue);
-        let slots = std::iter::successors(first, |&slot| self.discipline.behind(slot, &self.core.requests));
+        let (queues, links) = (self.discipline.inspect(), self.core.requests.all_links());
+        let slots = std::iter::successors(queues.first_in(queue), |&slot| queues.behind(slot, links));
         slots.filter_map(|slot| self.request(self.core.requests.id_of(slot)?))
     }
 
     #[inline]
-    fn view<'a>(&'a self, id: RequestId, request: &'a Request<T, D::Ticket>) -> Option<RequestView<'a, T>> {
+    fn view<'a>(&'a self, id: RequestId, request: &'a Request<T>) -> Option<RequestView<'a, T>> {
         Some(RequestView {
             id,
             phase: request.phase()?,

@@ -5,13 +5,11 @@ use std::collections::{BinaryHeap, HashMap};
 
 use evenkeel_engine::attribution::{Attribution, FlowKey, LevelUsage};
 use evenkeel_engine::level::{Level, NewRequest};
-use evenkeel_engine::queue_set::{
-    Arrival, ConfiguredDiscipline, Effects, Ended, Mode, NoEffects, QueueSetConfig, RequestId,
-};
+use evenkeel_engine::queue_set::{Arrival, Effects, Ended, Mode, NoEffects, QueueSetConfig, RequestId};
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos, SECOND};
 use evenkeel_engine::{Flow, WorkEstimate};
 
-type Observed<T> = Level<T, ConfiguredDiscipline, Attribution>;
+type Observed<T> = Level<T, Attribution>;
 
 fn at(nanos: Nanos) -> Instant {
     Instant::from_nanos(nanos)

@@ -217,7 +217,7 @@ fn cc_17_levels_and_schemas_take_effect_together() {
     assert!(!Arc::ptr_eq(&before, &after));
     assert_eq!(before.schemas().len(), 2, "who holds the old one goes on with the old one");
     let schema = after.schemas().iter().find(|schema| &*schema.name == "s").unwrap();
-    assert_eq!((schema.level.id, schema.level.seat_cap), (server.id("batch"), server.control("batch").seat_cap()));
+    assert_eq!((schema.level.id, schema.level.seat_cap()), (server.id("batch"), server.control("batch").seat_cap()));
     assert_eq!(server.arrive(schema.level.id, 1, WorkEstimate::ONE_SEAT), Came::Started);
 
     server.finish(1);

@@ -39,5 +39,6 @@ mod queue_set_invariants;
 mod queue_set_model;
 mod queue_set_trace;
 mod queue_set_traces;
+mod running_costs;
 mod seatless;
 mod timeouts;

@@ -45,17 +45,17 @@ impl Watched {
     /// Lets it happen, and looks at everything.
     fn step(&mut self, after: i64, action: Action) {
         let (r_before, seats_before, limit_before) =
-            (self.set().r(), self.set().seats_in_use(), self.set().concurrency_limit());
+            (self.set().virtual_time(), self.set().seats_in_use(), self.set().concurrency_limit());
         let (outcome, told) = self.driven.apply(after, action);
         self.note(action, &told);
         self.sums_hold();
-        assert!(self.set().r() >= r_before || !told.epochs.is_empty(), "5: the progress went back");
+        assert!(self.set().virtual_time() >= r_before || !told.epochs.is_empty(), "5: the progress went back");
         self.holds_limit(&told, seats_before, limit_before);
         let dispatches = match outcome {
             Outcome::Started { queue } => queue.is_some(),
             Outcome::Waiting { .. } | Outcome::Lingering { .. } | Outcome::Configured => true,
             Outcome::Ended => !matches!(action, Action::End(End::Cancel, _)),
-            Outcome::Rejected { .. } | Outcome::Nothing => false,
+            Outcome::Rejected { .. } | Outcome::Changed | Outcome::Nothing => false,
         };
         if dispatches {
             self.holds_nothing_waits_for_nothing();
@@ -74,7 +74,7 @@ impl Watched {
             self.active_since.iter_mut().filter_map(|(_, since)| since.as_mut()).for_each(wind_back);
         }
         if let Action::Arrive { work, .. } = action {
-            let r = self.set().r();
+            let r = self.set().virtual_time();
             self.arrivals.push((work, r));
         }
         for &number in &told.started {
@@ -88,7 +88,7 @@ impl Watched {
     }
 
     fn note_active_queues(&mut self) {
-        let r = self.driven.set.r();
+        let r = self.driven.set.virtual_time();
         let queues: Vec<_> = self.driven.set.queues().collect();
         if queues.len() < self.active_since.len() {
             // Queues have moved down (FQ-36); what is known of them starts anew.
@@ -161,7 +161,7 @@ impl Watched {
             return;
         }
         let queues: Vec<_> = set.queues().collect();
-        let start = usize::try_from(set.robin() + 1).expect("a small number");
+        let start = usize::try_from(set.robin().expect("shuffle-sharded queues") + 1).expect("a small number");
         let heads = (0..queues.len()).map(|step| (start + step) % queues.len()).filter_map(|index| {
             let head = set.waiting_in(index).next()?;
             let work = head.work;
@@ -211,9 +211,9 @@ impl Watched {
         }
         assert!(self.driven.ledger.iter().all(|(_, phase)| phase.is_none()), "every request has ended");
         // With no queue active, the meter stands still.
-        let (r, config) = (set.r(), QueueSetConfig { mode: set.mode(), concurrency_limit: 5 });
+        let (r, config) = (set.virtual_time(), QueueSetConfig { mode: set.mode(), concurrency_limit: 5 });
         self.step(SECOND, Action::Configure(config));
-        assert_eq!(self.set().r(), r);
+        assert_eq!(self.set().virtual_time(), r);
     }
 }
 
@@ -224,7 +224,9 @@ fn is_active(queue: &QueueView) -> bool {
 fn play(script: &Script) -> Watched {
     let mut watched = Watched::new(script.config);
     for step in &script.steps {
-        if let Some(action) = watched.driven.resolve(&step.event) {
+        // The invariants are those of Kubernetes, where what a request costs is settled when it starts.
+        let action = watched.driven.resolve(&step.event);
+        if let Some(action) = action.filter(|action| !matches!(action, Action::Charge(..) | Action::SetSeats(..))) {
             watched.step(step.after, action);
         }
     }

@@ -40,6 +40,8 @@ fn same_with(script: &Script, mut indexed: Driven, compared: fn(State) -> State)
             Action::End(End::Finish, number) => plain.finish(now, number),
             Action::End(End::Release, number) => plain.release(now, number),
             Action::End(End::Cancel, number) => plain.cancel(now, number),
+            Action::Charge(number, seat_time) => plain.charge(now, number, seat_time),
+            Action::SetSeats(number, seats) => plain.set_seats(now, number, seats),
             Action::Configure(config) => plain.configure(now, config),
         };
         let indexed = (outcome, told, compared(State::of(&mut indexed.set)));

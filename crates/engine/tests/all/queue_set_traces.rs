@@ -120,14 +120,14 @@ fn play(trace: &str, queue_length_limit: i64, concurrency_limit: i64) -> usize {
 fn state(set: &QueueSet<String>) -> [String; 8] {
     let list = |values: Vec<String>| values.join("/");
     [
-        set.r().units().to_string(),
+        set.virtual_time().units().to_string(),
         list(set.queues().map(|queue| queue.next_r.units().to_string()).collect()),
         list(set.queues().map(|queue| queue.waiting.to_string()).collect()),
         list(set.queues().map(|queue| queue.executing.to_string()).collect()),
         list(set.queues().map(|queue| queue.seats_in_use.to_string()).collect()),
         set.seats_in_use().to_string(),
         set.seats_waiting().to_string(),
-        set.robin().to_string(),
+        set.robin().expect("shuffle-sharded queues").to_string(),
     ]
 }
 

@@ -4,7 +4,7 @@ use evenkeel_engine::attribution::Attribution;
 use evenkeel_engine::borrowing::{Ledger, Stake};
 use evenkeel_engine::level::{LedgerAccount, Level, NewRequest};
 use evenkeel_engine::queue_set::{
-    Arrival, ConfiguredDiscipline, Finish, Mode, NoEffects, QueueSetConfig, QueuingDiscipline, Rejection, RequestId,
+    Arrival, Finish, Mode, NoEffects, QueueSetConfig, QueuingDiscipline, Rejection, RequestId,
 };
 use evenkeel_engine::time::{Instant, SECOND};
 use evenkeel_engine::{Flow, WorkEstimate};
@@ -95,7 +95,7 @@ fn a_ledger_hears_nothing_of_them() {
 #[test]
 fn nobody_is_said_to_wait_behind_them() {
     let config = QueueSetConfig { mode: Mode::queue(1, 1, 10).unwrap(), concurrency_limit: 1 };
-    let mut level: Level<(), ConfiguredDiscipline, _> = Level::with_observer(config, Attribution::new(7), at(0));
+    let mut level: Level<(), _> = Level::with_observer(config, Attribution::new(7), at(0));
     for _ in 0..50 {
         started(&level.arrive(at(0), of("poll", 0).seatless(), (), &mut NoEffects));
     }

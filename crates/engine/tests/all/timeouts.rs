@@ -7,7 +7,7 @@ use evenkeel_engine::borrowing::FaithfulDivision;
 use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, ServerConfig};
 use evenkeel_engine::level::{Level, NewRequest, Observer};
 use evenkeel_engine::queue_set::{
-    Arrival, Effects, Ended, Mode, NoEffects, Phase, QueueSetConfig, Rejection, RequestId, ShuffleSharding,
+    Arrival, Effects, Ended, Mode, NoEffects, Phase, QueueSetConfig, Rejection, RequestId,
 };
 use evenkeel_engine::time::{Instant, MILLISECOND, SECOND};
 use evenkeel_engine::{Engine, Flow, LevelId, Ticket, WorkEstimate};
@@ -216,7 +216,7 @@ impl Observer for Diary {
 fn an_observer_sees_each_request_from_its_arrival_to_its_end() {
     let mode = Mode::queue(1, 1, 2).expect("sizes that can be dealt");
     let config = QueueSetConfig { mode, concurrency_limit: 1 };
-    let mut level: Level<u32, ShuffleSharding, Diary> = Level::with_observer(config, Diary::default(), at(0));
+    let mut level: Level<u32, Diary> = Level::with_observer(config, Diary::default(), at(0));
     let mut told = NoEffects;
     let new = |tenant, work| NewRequest::new(Flow::new("tenants", tenant), work);
     let first = id_of(&level.arrive(at(0), new("a", LINGERING), 1, &mut told));

@@ -2,8 +2,8 @@
 
 use evenkeel_api::annotations::SeatShare;
 use evenkeel_engine::queue_set::{
-    Arrival, Effects, Ended, Finish, FlowLimits, Mode, PerFlow, Phase, QueueSet, QueueSetConfig, QueuingDiscipline,
-    Rejection, RequestId,
+    Arrival, Effects, Ended, Finish, FlowLimits, Mode, Phase, QueueSet, QueueSetConfig, QueuingDiscipline, Rejection,
+    RequestId,
 };
 use evenkeel_engine::time::{Instant, MILLISECOND};
 use evenkeel_engine::{Flow, WorkEstimate};
@@ -20,6 +20,8 @@ pub(crate) struct Load {
     pub(crate) seats_max: u64,
     pub(crate) weight_max: u64,
     pub(crate) linger: bool,
+    /// Whether requests that run are charged more or less, and get other seats.
+    pub(crate) changes: bool,
     /// How many nanoseconds the clock goes on by, times a number below 20.
     pub(crate) tick: i64,
     /// What one flow may take; the level goes from one to the other now and then.
@@ -29,7 +31,7 @@ pub(crate) struct Load {
 /// Lets the same happen to both, and compares.
 pub(crate) struct Driver {
     load: Load,
-    set: QueueSet<usize, PerFlow>,
+    set: QueueSet<usize>,
     plain: PlainLevel,
     random: u64,
     now: i64,
@@ -84,6 +86,8 @@ impl Driver {
     fn step(&mut self) {
         match self.below(100) {
             0..50 => self.arrive(),
+            50..55 if self.load.changes => self.charge(),
+            55..62 if self.load.changes => self.resize(),
             50..85 => self.finish(),
             85..93 => self.release(),
             // Now and then everybody gives up.
@@ -147,6 +151,31 @@ impl Driver {
             self.lingering.push(request);
         }
         let expected = self.plain.finish(self.now, request, lingers);
+        self.take_over(&expected, noted);
+    }
+
+    /// One of the requests that run.
+    fn pick_running(&mut self) -> Option<usize> {
+        let request = self.pick(|driver| &mut driver.running)?;
+        self.running.push(request);
+        Some(request)
+    }
+
+    fn charge(&mut self) {
+        let Some(request) = self.pick_running() else { return };
+        let seat_time = i64::try_from(self.below(60)).unwrap() * self.load.tick - 20 * self.load.tick;
+        let (id, mut noted) = (self.requests[request].unwrap(), Noted::default());
+        assert!(self.set.charge(Instant::from_nanos(self.now), id, seat_time, &mut noted));
+        self.plain.charge_more(request, seat_time);
+        self.take_over(&[], noted);
+    }
+
+    fn resize(&mut self) {
+        let Some(request) = self.pick_running() else { return };
+        let seats = u32::try_from(1 + self.below(self.load.seats_max + 2)).unwrap();
+        let (id, mut noted) = (self.requests[request].unwrap(), Noted::default());
+        assert!(self.set.set_seats(Instant::from_nanos(self.now), id, seats, &mut noted).is_some());
+        let expected = self.plain.resize(self.now, request, seats);
         self.take_over(&expected, noted);
     }
 
@@ -214,7 +243,8 @@ impl Driver {
         assert_eq!(self.set.kept_seats(), self.plain.kept_seats(), "event {event}");
         self.kept += usize::from(self.set.kept_seats() > 0 && self.set.waiting() > 0);
         // After a change of the limits, what runs goes on.
-        let is_limited = self.load.flow_limits[0] == self.load.flow_limits[1] && self.load.limits_stay();
+        let is_limited =
+            self.load.flow_limits[0] == self.load.flow_limits[1] && self.load.limits_stay() && !self.load.changes;
         assert!(!is_limited || self.plain.keeps_flow_limits(), "event {event}: a flow holds more than it may");
         let (waiting, seats) =
             self.set.queues().fold((0, 0), |sum, queue| (sum.0 + queue.waiting, sum.1 + queue.seats_in_use));

@@ -18,7 +18,7 @@ const TICK: i64 = 250_000;
 const HOUR: i64 = 3_600_000_000_000;
 
 /// What the driver is to do: each shape brings other rules into play.
-const LOADS: [Load; 10] = [
+const LOADS: [Load; 12] = [
     // Few seats, long queues.
     Load {
         seats: 3,
@@ -27,6 +27,7 @@ const LOADS: [Load; 10] = [
         seats_max: 1,
         weight_max: 1,
         linger: false,
+        changes: false,
         tick: TICK,
         flow_limits: [FREE; 2],
     },
@@ -38,6 +39,7 @@ const LOADS: [Load; 10] = [
         seats_max: 9,
         weight_max: 8,
         linger: true,
+        changes: false,
         tick: TICK,
         flow_limits: [FREE; 2],
     },
@@ -49,6 +51,7 @@ const LOADS: [Load; 10] = [
         seats_max: 3,
         weight_max: 3,
         linger: false,
+        changes: false,
         tick: TICK,
         flow_limits: [FREE; 2],
     },
@@ -60,6 +63,7 @@ const LOADS: [Load; 10] = [
         seats_max: 2,
         weight_max: 100,
         linger: true,
+        changes: false,
         tick: TICK,
         flow_limits: [FREE; 2],
     },
@@ -71,6 +75,7 @@ const LOADS: [Load; 10] = [
         seats_max: 2,
         weight_max: 5,
         linger: true,
+        changes: false,
         tick: 2 * HOUR,
         flow_limits: [FREE; 2],
     },
@@ -82,6 +87,7 @@ const LOADS: [Load; 10] = [
         seats_max: 1,
         weight_max: 1,
         linger: false,
+        changes: false,
         tick: 8 * TICK,
         flow_limits: [AUTO; 2],
     },
@@ -93,6 +99,7 @@ const LOADS: [Load; 10] = [
         seats_max: 5,
         weight_max: 8,
         linger: true,
+        changes: false,
         tick: 4 * TICK,
         flow_limits: [AUTO; 2],
     },
@@ -104,6 +111,7 @@ const LOADS: [Load; 10] = [
         seats_max: 3,
         weight_max: 3,
         linger: false,
+        changes: false,
         tick: TICK,
         flow_limits: [CAPPED; 2],
     },
@@ -115,6 +123,7 @@ const LOADS: [Load; 10] = [
         seats_max: 4,
         weight_max: 5,
         linger: true,
+        changes: false,
         tick: 4 * TICK,
         flow_limits: [AUTO, SHARES],
     },
@@ -125,8 +134,32 @@ const LOADS: [Load; 10] = [
         seats_max: 2,
         weight_max: 9,
         linger: true,
+        changes: false,
         tick: 16 * TICK,
         flow_limits: [AUTO, FREE],
+    },
+    // Running requests are charged more and less, and get other seats (CO-4).
+    Load {
+        seats: 6,
+        flows: 9,
+        limits: (32, 4, 8),
+        seats_max: 4,
+        weight_max: 8,
+        linger: true,
+        changes: true,
+        tick: TICK,
+        flow_limits: [FREE; 2],
+    },
+    Load {
+        seats: 20,
+        flows: 30,
+        limits: (32, 4, 8),
+        seats_max: 3,
+        weight_max: 3,
+        linger: true,
+        changes: true,
+        tick: 4 * TICK,
+        flow_limits: [AUTO, SHARES],
     },
 ];
 

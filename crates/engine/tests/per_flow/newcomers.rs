@@ -5,12 +5,12 @@ use std::time::Duration;
 use evenkeel_api::annotations::{NewcomerSeats, SeatShare};
 use evenkeel_engine::drain::DrainMeter;
 use evenkeel_engine::queue_set::{
-    Arrival, ConfiguredDiscipline, FlowLimits, Mode, NoEffects, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
+    Arrival, FlowLimits, Mode, NoEffects, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
 };
 use evenkeel_engine::time::{Instant, MILLISECOND};
 use evenkeel_engine::{Flow, WorkEstimate};
 
-type Set = QueueSet<(), ConfiguredDiscipline>;
+type Set = QueueSet<()>;
 
 const SLOW: u64 = 1;
 const QUICK: u64 = 2;

@@ -60,6 +60,8 @@ struct Running {
     flow: u64,
     seats: u32,
     started: i64,
+    /// Since when it has its present seats.
+    resized: i64,
     executes: bool,
 }
 
@@ -185,6 +187,26 @@ impl PlainLevel {
         if self.remove(request) || frees {
             self.dispatch(now, &mut happened);
         }
+        happened
+    }
+
+    /// CO-4: the flow of a request has used more, or less.
+    pub(crate) fn charge_more(&mut self, request: usize, seat_time: i64) {
+        self.forget();
+        let flow = self.flows.get_mut(&self.running[&request].flow).unwrap();
+        let key = key_of(seat_time.unsigned_abs(), flow.weight);
+        flow.base += if seat_time < 0 { -key } else { key };
+    }
+
+    /// CO-4: what a request used on the seats that it had is settled.
+    pub(crate) fn resize(&mut self, now: i64, request: usize, seats: u32) -> Vec<Happened> {
+        self.forget();
+        let running = self.running.get_mut(&request).unwrap();
+        let flow = self.flows.get_mut(&running.flow).unwrap();
+        flow.base += key_of((now - running.resized).unsigned_abs() * u64::from(running.seats), flow.weight);
+        (running.seats, running.resized) = (seats, now);
+        let mut happened = Vec::new();
+        self.dispatch(now, &mut happened);
         happened
     }
 
@@ -361,7 +383,7 @@ impl PlainLevel {
 
     fn charge(&self, now: i64, hash: u64) -> u64 {
         let running = || self.running.values().filter(|running| running.flow == hash);
-        let by_time = running().map(|running| (now - running.started).unsigned_abs() * u64::from(running.seats)).sum();
+        let by_time = running().map(|running| (now - running.resized).unsigned_abs() * u64::from(running.seats)).sum();
         let at_dispatch = running().count() as u64 * self.flows[&hash].estimate;
         at_dispatch.max(by_time)
     }
@@ -431,17 +453,17 @@ impl PlainLevel {
     }
 
     fn start(&mut self, now: i64, flow: u64, request: usize, seats: u32, happened: &mut Vec<Happened>) {
-        self.running.insert(request, Running { flow, seats, started: now, executes: true });
+        self.running.insert(request, Running { flow, seats, started: now, resized: now, executes: true });
         happened.push(Happened::Started(request));
         self.judge(now, flow);
     }
 
     fn free(&mut self, now: i64, request: usize) {
-        let Running { flow, seats, started, .. } = self.running.remove(&request).unwrap();
+        let Running { flow, seats, started, resized, .. } = self.running.remove(&request).unwrap();
         let held = (now - started).unsigned_abs();
         let (hash, used) = (flow, held * u64::from(seats));
         let flow = self.flows.get_mut(&hash).unwrap();
-        flow.base += key_of(used, flow.weight);
+        flow.base += key_of((now - resized).unsigned_abs() * u64::from(seats), flow.weight);
         flow.estimate = learnt(flow.estimate, used);
         if flow.pace == Pace::Unknown {
             flow.pace = Pace::Quick;

@@ -1,7 +1,7 @@
 //! The rules of chapter 2, one by one.
 
 use evenkeel_engine::queue_set::{
-    Arrival, Mode, NoEffects, PerFlow, Phase, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
+    Arrival, Mode, NoEffects, Phase, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
 };
 use evenkeel_engine::time::{Instant, MILLISECOND, SECOND};
 use evenkeel_engine::{Flow, WorkEstimate};
@@ -9,7 +9,7 @@ use evenkeel_engine::{Flow, WorkEstimate};
 use crate::driver::Noted;
 use crate::plain::Happened;
 
-type Set = QueueSet<usize, PerFlow>;
+type Set = QueueSet<usize>;
 
 fn at(ms: i64) -> Instant {
     Instant::from_nanos(ms * MILLISECOND)

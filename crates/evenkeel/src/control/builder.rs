@@ -18,8 +18,8 @@ use crate::control::flow_control::{FlowControl, Report, Setup, Shared};
 use crate::control::into_objects::IntoObjects;
 use crate::control::observers::Observers;
 use crate::control::seat_division::DivisionChoice;
+use crate::control::trace;
 use crate::control::upkeep::Keeper;
-use crate::observe::trace;
 
 /// Sets up a [`FlowControl`]. By default it is for an ordinary HTTP service: one level has all seats, users take turns, and
 /// requests are their methods and paths. [`kubernetes`](Self::kubernetes) makes it one for a Kubernetes API.

@@ -1,16 +1,14 @@
 //! `FlowControl`: decides for a whole service which requests run, wait or are rejected.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_api::{Kind, Preset};
-use evenkeel_engine::controller::{
-    Applied, Borrowing, ControlledLevel, Controller, Dangling, Objects, TooFewSeats, Unusable,
-};
+use evenkeel_engine::controller::{Applied, Borrowing, Controller, Dangling, Objects, TooFewSeats, Unusable};
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Rejection};
@@ -21,11 +19,14 @@ use crate::control::admission::Admission;
 use crate::control::admit::{Admit, Arrived, Place, Waiting};
 use crate::control::builder::Builder;
 use crate::control::clock::{Clock, nanos};
+use crate::control::counts::{Access, Mark};
+use crate::control::digests::{DigestId, Digests};
 use crate::control::into_objects::IntoObjects;
 use crate::control::kept_details::KeptDetails;
 use crate::control::known_levels::KnownLevels;
 use crate::control::ledger::SharedLedger;
 use crate::control::level::{Waiter, Wakers};
+use crate::control::level_events::Arriving;
 use crate::control::long_running::Counting;
 use crate::control::observers::Observers;
 use crate::control::permit::Permit;
@@ -33,13 +34,9 @@ use crate::control::rejected::Rejected;
 use crate::control::request::{Details, Incoming, Request};
 use crate::control::seat_division::{DivisionChoice, SeatController, preset_borrowing};
 use crate::control::snapshot::{Destination, LevelChanges, LevelTable, Snapshot};
+use crate::control::trace;
 use crate::control::upkeep::Upkeep;
-use crate::layer::digests::{DigestId, Digests};
-use crate::layer::work::{EstimateWork, WorkInput};
-use crate::observe::events::Arriving;
-use crate::observe::metrics::{Access, Mark};
-use crate::observe::status::LevelStatus;
-use crate::observe::trace;
+use crate::control::work::{EstimateWork, WorkInput};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Decides which requests of a service run, wait or are rejected. Clones share everything.
@@ -98,6 +95,16 @@ pub(crate) struct Setup {
     pub(crate) clock: Clock,
     pub(crate) exempt_paths: Option<Arc<FlowSchema>>,
     pub(crate) objects: Objects,
+}
+
+/// What the controller has changed.
+enum Change {
+    /// How the seats are divided, if anything.
+    Division,
+    /// How many seats there are, and perhaps they are too few.
+    Seats(Option<TooFewSeats>),
+    /// The objects.
+    Objects(Box<Applied>),
 }
 
 /// The controller, locked.
@@ -193,7 +200,8 @@ impl FlowControl {
 
     fn follow(&self, mut objects: Objects) -> Report {
         objects.flow_schemas.extend(self.shared.exempt_paths.clone());
-        self.shared.change(|controller, changes, now| Some(controller.apply(objects, changes, now))).unwrap_or_default()
+        self.shared
+            .change(|controller, changes, now| Change::Objects(Box::new(controller.apply(objects, changes, now))))
     }
 
     /// Whether every level that has to have a seat would have one under these objects. [`apply`](Self::apply) does not ask: some
@@ -236,7 +244,8 @@ impl FlowControl {
         if seats == 0 {
             trace::no_seats();
         }
-        self.shared.change(|controller, changes, now| Some(controller.set_server_limit(seats.into(), changes, now)));
+        self.shared
+            .change(|controller, changes, now| Change::Seats(controller.set_server_limit(seats.into(), changes, now)));
     }
 
     /// Levels borrow seats from each other in this way from now on; `None`: as the preset does. See [`Builder::borrowing`].
@@ -245,7 +254,7 @@ impl FlowControl {
         let borrowing = borrowing.into().unwrap_or_else(|| preset_borrowing(self.preset()));
         self.shared.change(|controller, changes, now| {
             controller.set_borrowing(borrowing, changes, now);
-            None
+            Change::Division
         });
     }
 
@@ -254,7 +263,10 @@ impl FlowControl {
     pub fn set_newcomer_wait(&self, wait: Duration) {
         let wait = nanos(wait);
         self.shared.change(|controller, changes, now| {
-            (controller.newcomer_wait() != wait).then(|| controller.set_newcomer_wait(wait, changes, now))
+            if controller.newcomer_wait() == wait {
+                return Change::Division;
+            }
+            Change::Objects(Box::new(controller.set_newcomer_wait(wait, changes, now)))
         });
     }
 
@@ -339,11 +351,6 @@ impl FlowControl {
         self.shared.upkeep.clock.std_start()
     }
 
-    /// What is going on in every level, in ascending byte order of their names.
-    pub fn status(&self) -> Vec<LevelStatus> {
-        self.shared.status()
-    }
-
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -417,7 +424,7 @@ impl FlowControl {
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
         let counting = Counting::new(is_long_running);
-        let (destination, seats) = (Arc::clone(destination), work.max_seats());
+        let (destination, seats) = (Arc::clone(destination), AtomicU32::new(work.max_seats()));
         let times = request.times.cloned();
         let admission = Admission { destination, id, seats, queue: number(queue), counting, times, has_expired: false };
         if let Some(change) = change {
@@ -488,37 +495,37 @@ impl Shared {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the controller change the levels, and puts a new snapshot in place if there is a new configuration.
-    fn change(
-        &self,
-        change: impl FnOnce(&mut SeatController, &mut LevelChanges, Instant) -> Option<Applied>,
-    ) -> Option<Report> {
+    /// Lets the controller change the levels, and puts a new snapshot in place if there is a new configuration. Tells what there is to say
+    /// of the objects.
+    fn change(&self, change: impl FnOnce(&mut SeatController, &mut LevelChanges, Instant) -> Change) -> Report {
         let mut control = self.control();
         let now = self.upkeep.clock.now();
         let table = self.snapshot.load().levels.clone();
         let observers = control.observers.clone();
         let (ledger, preset) = (Arc::clone(&control.ledger), self.preset);
         let mut changes = LevelChanges { table, wakers: Wakers::default(), observers, ledger, preset };
-        let applied = change(&mut control.controller, &mut changes, now);
+        let change = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);
         let mut is_to_go = false;
-        let mut news = Report::default();
-        let report = applied.map(|applied| {
-            let Applied { configuration, dangling, unusable, not_understood, too_few_seats, .. } = applied;
-            for (_, level) in control.controller.levels() {
-                if let Some(found) = changes.table.get(level.id()) {
-                    found.set_quiescing(level.is_quiescing());
-                    // Its last request may have ended after the controller looked and before it was marked.
-                    is_to_go |= level.is_quiescing() && found.lock().queue_set().is_idle();
+        let report = match change {
+            Change::Division => control.report.clone(),
+            Change::Seats(too_few_seats) => Report { too_few_seats, ..control.report.clone() },
+            Change::Objects(applied) => {
+                let Applied { configuration, dangling, unusable, not_understood, too_few_seats, .. } = *applied;
+                for (_, level) in control.controller.levels() {
+                    if let Some(found) = changes.table.get(level.id()) {
+                        found.set_quiescing(level.is_quiescing());
+                        // Its last request may have ended after the controller looked and before it was marked.
+                        is_to_go |= level.is_quiescing() && found.lock().queue_set().is_idle();
+                    }
                 }
+                self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
+                Report { dangling, unusable, not_understood, too_few_seats }
             }
-            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
-            let report = Report { dangling, unusable, not_understood, too_few_seats };
-            let before = std::mem::replace(&mut control.report, report.clone());
-            news = report.news_since(&before);
-            report
-        });
+        };
+        let before = std::mem::replace(&mut control.report, report.clone());
+        let news = report.news_since(&before);
         // Whoever is told something from here on may look at the flow control.
         drop(control);
         if is_to_go {
@@ -539,21 +546,10 @@ impl Shared {
         (control, self.snapshot.load_full())
     }
 
-    fn status(&self) -> Vec<LevelStatus> {
-        let control = self.control();
-        let table = self.snapshot.load();
-        let levels = control.controller.levels();
-        let borrowing = control.controller.borrowing();
-        let status = |(name, level): (&str, &ControlledLevel)| {
-            Some(LevelStatus::new(name, level, borrowing, table.levels.get(level.id())?))
-        };
-        levels.filter_map(status).collect()
-    }
-
     fn adjust(&self) {
         self.change(|controller, changes, now| {
             controller.adjust(changes, now);
-            None
+            Change::Division
         });
     }
 
@@ -567,7 +563,7 @@ impl Shared {
         if is_due {
             self.change(|controller, changes, now| {
                 controller.handle_timeout(changes, now);
-                None
+                Change::Division
             });
         }
         let next = next_in_levels.into_iter().chain(self.next_division()).min();
@@ -588,7 +584,7 @@ impl Shared {
     fn remove_idle_levels(&self) {
         self.change(|controller, changes, now| {
             let is_quiescing = controller.levels().any(|(_, level)| level.is_quiescing());
-            is_quiescing.then(|| controller.reapply(changes, now))
+            if is_quiescing { Change::Objects(Box::new(controller.reapply(changes, now))) } else { Change::Division }
         });
     }
 

@@ -8,18 +8,16 @@ use evenkeel_api::Preset;
 use evenkeel_engine::LevelId;
 use evenkeel_engine::drain::Advice;
 use evenkeel_engine::level;
-use evenkeel_engine::queue_set::{
-    ConfiguredDiscipline, Effects, Ended, Mode, Phase, QueueSet, QueueSetConfig, Rejection, RequestId,
-};
+use evenkeel_engine::queue_set::{Effects, Ended, Mode, Phase, QueueSet, QueueSetConfig, Rejection, RequestId};
 use evenkeel_engine::time::Instant;
 
+use crate::control::counts::{Ending, LevelMetrics, Mark, Notes, Readings};
 use crate::control::kept_details::KeptDetails;
 use crate::control::ledger::{Grant, Handover, LevelGrants};
 use crate::control::observers::LevelObserver;
 use crate::control::rare_list::RareList;
 use crate::control::retry::RetryAdvisor;
 use crate::control::upkeep::Upkeep;
-use crate::observe::metrics::{Ending, LevelMetrics, Mark, Notes, Readings};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// A level. Its lock is held for the length of one decision, tens of nanoseconds.
@@ -52,10 +50,10 @@ pub(crate) struct LevelState {
 }
 
 /// The level as the engine has it.
-pub(crate) type EngineLevel = level::Level<Waiter, ConfiguredDiscipline, LevelObserver>;
+pub(crate) type EngineLevel = level::Level<Waiter, LevelObserver>;
 
 /// The queue set of a level.
-pub(crate) type LevelQueueSet = QueueSet<Waiter, ConfiguredDiscipline>;
+pub(crate) type LevelQueueSet = QueueSet<Waiter>;
 
 /// When to look at the timers of a level, and when that was to be until now.
 #[derive(Debug, Clone, Copy)]
@@ -345,7 +343,7 @@ mod tests {
         assert_eq!(overtaken, Instant::from_nanos(1_001), "it happens after the other one");
         state.level.finish(overtaken, id, &mut NoEffects);
         // A meter that ran below zero would have been wound back from its far end.
-        let progress = state.queue_set().r().units();
+        let progress = state.queue_set().virtual_time().units();
         assert!((0..1_000_000).contains(&progress), "{progress}");
         assert_eq!(
             state.at(Instant::from_nanos(1_001)),

@@ -1,7 +1,8 @@
 //! A flow of which something waits or runs: its queue, and what it has used (PF-2, PF-3).
 
 use crate::queue_set::requests::NO_SLOT;
-use crate::time::Instant;
+use crate::queue_set::requests::Run;
+use crate::time::{Instant, Nanos};
 
 /// A flow. It is in one cache line: with many flows, fetching it is most of what a turn costs.
 #[derive(Debug, Clone)]
@@ -116,19 +117,17 @@ impl ActiveFlow {
     #[inline]
     pub(super) fn start(&mut self, now: Instant, seats: u32) {
         self.running += 1;
-        self.seats += u64::from(seats);
-        self.starts = self.starts.wrapping_add(u64::from(seats).wrapping_mul(nanos(now)));
+        self.take(now, seats);
     }
 
     /// A request has given its seats back; tells its seat-time. The exact seat-time takes the place of what it was charged. The
     /// pace of the flow is known from now on, and to be judged anew.
     #[inline]
-    pub(super) fn end(&mut self, started: Instant, now: Instant, seats: u32) -> u64 {
+    pub(super) fn end(&mut self, run: Run, now: Instant, seats: u32) -> u64 {
         self.running -= 1;
-        self.seats -= u64::from(seats);
-        self.starts = self.starts.wrapping_sub(u64::from(seats).wrapping_mul(nanos(started)));
-        let used = u64::try_from(now - started).unwrap_or(0).saturating_mul(u64::from(seats));
-        self.base = self.base.saturating_add(key_of(used, self.weight));
+        self.give_back(run.resized, now, seats);
+        // What the whole request would have taken on the seats that it had last: those of the next one are likely to be as many.
+        let used = seat_time(run.started, now, seats);
         self.estimate = learnt(self.estimate, used);
         if self.pace == Pace::Unknown {
             self.pace = Pace::Quick;
@@ -136,11 +135,43 @@ impl ActiveFlow {
         used
     }
 
+    /// A request that runs has other seats from now on. The exact seat-time of those that it had takes the place of what it was
+    /// charged for them.
+    pub(super) fn resize(&mut self, since: Instant, now: Instant, before: u32, after: u32) {
+        self.give_back(since, now, before);
+        self.take(now, after);
+    }
+
+    /// It is charged that much more seat-time, or less.
+    pub(super) fn add_charge(&mut self, seat_time: Nanos) {
+        let key = key_of(seat_time.unsigned_abs(), self.weight);
+        self.base = self.base.saturating_add(if seat_time < 0 { -key } else { key });
+    }
+
+    #[inline]
+    fn take(&mut self, now: Instant, seats: u32) {
+        self.seats += u64::from(seats);
+        self.starts = self.starts.wrapping_add(u64::from(seats).wrapping_mul(nanos(now)));
+    }
+
+    #[inline]
+    fn give_back(&mut self, since: Instant, now: Instant, seats: u32) {
+        self.seats -= u64::from(seats);
+        self.starts = self.starts.wrapping_sub(u64::from(seats).wrapping_mul(nanos(since)));
+        self.base = self.base.saturating_add(key_of(seat_time(since, now, seats), self.weight));
+    }
+
     /// Its waiting seats by its weight, with some more (PF-7).
     #[inline]
     pub(super) fn load(&self, more_seats: u32) -> i64 {
         load(self.seats_waiting + u64::from(more_seats), self.weight)
     }
+}
+
+/// What seats amount to that are held from one time to another, in seat-nanoseconds.
+#[inline]
+fn seat_time(since: Instant, now: Instant, seats: u32) -> u64 {
+    u64::try_from(now - since).unwrap_or(0).saturating_mul(u64::from(seats))
 }
 
 /// A time as a number to calculate with modulo 2^64.

@@ -24,7 +24,6 @@ mod view;
 mod waiting;
 
 use std::hint::black_box;
-use std::marker::PhantomData;
 
 use active_flow::{ActiveFlow, Pace, Standing, learnt};
 use crowd::Crowd;
@@ -34,16 +33,16 @@ use newcomers::{Newcomers, seats_of};
 use waiting::Waiting;
 
 use super::requests::{NO_QUEUE, Requests};
-use super::{Finished, FlowLimits, Next, Place, Queuing, Room, SERVICE_TIME_GUESS, TurnOrder};
-use crate::time::Instant;
-use crate::{Flow, WorkEstimate};
+use super::turn_order::{Finished, Next, QueueChoice, Resized, TurnOrder};
+use super::{FlowLimits, Queuing, Room, SERVICE_TIME_GUESS};
+use crate::time::{Instant, Nanos};
+use crate::{Flow, SeatSeconds, WorkEstimate};
 
 /// A queue for each flow, and the flow that has used the least is next.
 ///
-/// The key of a queue is the number of its flow. `K` is what the queue set keeps with a waiting request; nothing is needed
-/// here.
+/// The key of a queue is the number of its flow.
 #[derive(Debug)]
-pub struct PerFlow<K = ()> {
+pub(super) struct PerFlow {
     /// `None` while there are to be no queues.
     limits: Option<Limits>,
     queue_length_limit: i64,
@@ -75,7 +74,6 @@ pub struct PerFlow<K = ()> {
     estimate: u64,
     /// The virtual time and the key of the flow at the last start.
     last_start: (i64, i64),
-    ticket: PhantomData<K>,
 }
 
 /// How many requests may wait (PF-7).
@@ -95,7 +93,7 @@ const VIRTUAL_TIME_MAX: i64 = 1 << 61;
 
 // === impl PerFlow ===
 
-impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
+impl PerFlow {
     /// The queue of a flow, whether it is full or not.
     pub(super) fn queue_of(&mut self, flow: Flow<'_>) -> u32 {
         let known = self.flows.number_of(flow.hash());
@@ -194,6 +192,16 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
         }
     }
 
+    /// How many seats a request of a flow would have to leave free if it started now (PF-10); `None` if its flow holds as many
+    /// seats as it may (PF-11).
+    #[inline]
+    pub(super) fn kept_from(&mut self, flow: Flow<'_>, work: WorkEstimate) -> Option<i64> {
+        match self.flows.number_of(flow.hash()) {
+            Some(queue) => self.kept_from_queue(queue, work.max_seats()),
+            None => Some(0),
+        }
+    }
+
     /// The seats that a request of a flow would have to leave free; `None` if it may not start whatever is free.
     #[inline]
     fn kept_from_queue(&mut self, queue: u32, seats: u32) -> Option<i64> {
@@ -277,7 +285,7 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     /// Has the request that is probably next, and the flow that is probably next after it, brought near while others are
     /// busy: among many flows, both are far away in memory. The next flow has been fetched at the turn before.
     #[inline]
-    fn fetch_next<T>(&self, requests: &Requests<T, K>) {
+    fn fetch_next<T>(&self, requests: &Requests<T>) {
         if self.flows.len() < FAR {
             return;
         }
@@ -352,7 +360,7 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     }
 }
 
-impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
+impl TurnOrder for PerFlow {
     fn new(now: Instant) -> Self {
         Self {
             limits: None,
@@ -375,11 +383,10 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
             placed: 0,
             estimate: SERVICE_TIME_GUESS.unsigned_abs(),
             last_start: (0, 0),
-            ticket: PhantomData,
         }
     }
 
-    fn configure<T>(&mut self, _now: Instant, queuing: Option<Queuing>, _requests: &mut Requests<T, K>) {
+    fn configure(&mut self, queuing: Option<Queuing>) {
         self.limits = queuing.map(|Queuing { deal, queue_length_limit, .. }| {
             self.queue_length_limit = queue_length_limit;
             let length = u64::try_from(queue_length_limit).unwrap_or(0);
@@ -406,7 +413,7 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     }
 
     #[inline]
-    fn advance<T>(&mut self, now: Instant, _limit: i64, _requests: &mut Requests<T, K>) -> Option<bool> {
+    fn advance<T>(&mut self, now: Instant, _limit: i64, _requests: &mut Requests<T>) -> Option<bool> {
         self.now = now;
         self.forget_idle();
         if self.virtual_time < VIRTUAL_TIME_MAX {
@@ -417,19 +424,19 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     }
 
     #[inline]
-    fn place(&mut self, flow: Flow<'_>, work: WorkEstimate, is_saturated: bool) -> Place {
-        let Some(limits) = self.limits else { return Place::Nowhere };
+    fn place(&mut self, flow: Flow<'_>, work: WorkEstimate, is_saturated: bool) -> QueueChoice {
+        let Some(limits) = self.limits else { return QueueChoice::Nowhere };
         self.placed += 1;
         let known = self.flows.number_of(flow.hash());
         if !is_saturated && self.waiting_count == 0 {
-            return Place::Queue(self.queue_for(flow, known));
+            return QueueChoice::Queue(self.queue_for(flow, known));
         }
         let waiting = known.map_or(0, |queue| self.flows.get(queue).waiting);
         if u64::from(waiting) >= limits.flow {
-            return Place::Full(known.unwrap_or(NO_QUEUE));
+            return QueueChoice::Full(known.unwrap_or(NO_QUEUE));
         }
         if u64::try_from(self.waiting_count).unwrap_or(u64::MAX) < limits.level {
-            return Place::Queue(self.queue_for(flow, known));
+            return QueueChoice::Queue(self.queue_for(flow, known));
         }
         let load = match known {
             Some(queue) => self.flows.get(queue).load(work.max_seats()),
@@ -443,9 +450,9 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
         match self.crowd.heaviest().filter(|(_, heaviest)| *heaviest > load) {
             Some((heaviest, _)) => {
                 let slot = self.flows.get(heaviest).last;
-                Place::Instead { queue: self.queue_for(flow, known), slot }
+                QueueChoice::Instead { queue: self.queue_for(flow, known), slot }
             }
-            None => Place::Full(known.unwrap_or(NO_QUEUE)),
+            None => QueueChoice::Full(known.unwrap_or(NO_QUEUE)),
         }
     }
 
@@ -467,15 +474,15 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     }
 
     #[inline]
-    fn enqueue(&mut self, queue: u32, _work: WorkEstimate) -> K {
+    fn enqueue(&mut self, queue: u32, _work: WorkEstimate) -> SeatSeconds {
         if self.flows.get(queue).waiting == 0 {
             self.lift(queue);
         }
-        K::default()
+        SeatSeconds::ZERO
     }
 
     #[inline]
-    fn push<T>(&mut self, queue: u32, slot: u32, requests: &mut Requests<T, K>) {
+    fn push<T>(&mut self, queue: u32, slot: u32, requests: &mut Requests<T>) {
         let seats = requests.slot(slot).map_or(0, |request| request.work.max_seats());
         let flow = self.flows.get_mut(queue);
         self.waiting.push_back(flow, slot, seats);
@@ -502,7 +509,7 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     }
 
     #[inline]
-    fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T, K>) {
+    fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T>) {
         self.turn = None;
         self.last_start = (self.virtual_time, self.flows.get(next.queue).key(self.now));
         self.take_out(next.queue, next.slot);
@@ -515,7 +522,7 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
         self.fetch_next(requests);
     }
 
-    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, K>) -> bool {
+    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T>) -> bool {
         let Some(request) = requests.slot(slot) else { return false };
         let queue = request.queue;
         let flow = self.flows.get(queue);
@@ -537,15 +544,30 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     #[inline]
     fn finish(&mut self, _queue: u32, _finished: Finished) {}
 
+    fn resize_request(&mut self, queue: u32, resized: Resized) {
+        let Resized { before, after, since, now } = resized;
+        let flow = self.flows.get_mut(queue);
+        let held = flow.held();
+        flow.resize(since, now, before.max_seats(), after.max_seats());
+        // Its pace stays: other seats say nothing about how long they are held.
+        self.newcomers.recount(held, flow.held());
+        self.update(queue);
+    }
+
+    fn charge(&mut self, queue: u32, seat_time: Nanos) {
+        self.flows.get_mut(queue).add_charge(seat_time);
+        self.update(queue);
+    }
+
     #[inline]
     fn release(&mut self, queue: u32, released: Finished) {
-        let Finished { work, started, now, .. } = released;
+        let Finished { work, run, now, .. } = released;
         let flow = self.flows.get_mut(queue);
         let before = flow.held();
-        let used = flow.end(started, now, work.max_seats());
+        let used = flow.end(run, now, work.max_seats());
         self.estimate = learnt(self.estimate, used);
         self.judge(queue, before);
-        self.newcomers.ended(u64::try_from(now - started).unwrap_or(0));
+        self.newcomers.ended(u64::try_from(now - run.started).unwrap_or(0));
         let flow = self.flows.get(queue);
         if flow.waiting == 0 {
             self.forget_if_idle(queue);
@@ -554,14 +576,6 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
             self.heap_of(standing).set_key(queue, key);
         } else {
             self.update(queue);
-        }
-    }
-
-    #[inline]
-    fn kept_from(&mut self, flow: Flow<'_>, work: WorkEstimate) -> Option<i64> {
-        match self.flows.number_of(flow.hash()) {
-            Some(queue) => self.kept_from_queue(queue, work.max_seats()),
-            None => Some(0),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Queries about this discipline: its flows and its virtual time, for metrics, dumps and dashboards.
 
-use super::super::discipline::Look;
-use super::super::requests::{NO_SLOT, Requests, is_queue};
+use super::super::requests::{Links, NO_SLOT, is_queue};
+use super::super::turn_order::InspectQueues;
 use super::super::{Outlook, QueueView, ReadingBounds};
 use super::PerFlow;
 use super::active_flow::{Standing, key_of};
@@ -12,7 +12,7 @@ const KEYS_PER_UNIT: i64 = 160;
 
 // === impl PerFlow ===
 
-impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
+impl PerFlow {
     /// What a request of this flow would find; `None` if there are no queues.
     ///
     /// Each start costs a flow what its requests are expected to take. Another flow starts as many requests first as it can
@@ -56,14 +56,12 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     }
 }
 
-impl<K: Copy + Default + std::fmt::Debug> Look for PerFlow<K> {
-    type Ticket = K;
-
+impl InspectQueues for PerFlow {
     fn queue_length_limit(&self) -> i64 {
         self.queue_length_limit
     }
 
-    fn r(&self) -> SeatSeconds {
+    fn virtual_time(&self) -> SeatSeconds {
         seat_seconds(self.virtual_time)
     }
 
@@ -102,7 +100,7 @@ impl<K: Copy + Default + std::fmt::Debug> Look for PerFlow<K> {
         self.flows.find(number).map(|flow| flow.first).filter(|&first| first != NO_SLOT)
     }
 
-    fn behind<T>(&self, slot: u32, _requests: &Requests<T, K>) -> Option<u32> {
+    fn behind(&self, slot: u32, _links: &[Links]) -> Option<u32> {
         self.waiting.behind(slot)
     }
 

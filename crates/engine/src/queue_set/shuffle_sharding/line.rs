@@ -7,10 +7,10 @@ use super::super::requests::{Links, NO_SLOT, Requests, Stage};
 use super::virtual_time::total_work;
 use crate::SeatSeconds;
 
-/// Waiting requests in the order of arrival. `K` is what the discipline keeps with each.
+/// Waiting requests in the order of arrival.
 #[derive(Debug, Clone)]
-pub(super) struct Line<K> {
-    front: Front<K>,
+pub(super) struct Line {
+    front: Front,
     last: u32,
     /// How many requests from the front on have been fetched.
     near: u32,
@@ -21,17 +21,18 @@ const FETCHED: u32 = 8;
 
 /// The oldest request of a line.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Front<K> {
+pub(super) struct Front {
     pub(super) slot: u32,
     pub(super) max_seats: u32,
-    pub(super) ticket: K,
+    /// The virtual time at its arrival.
+    pub(super) arrival_r: SeatSeconds,
     /// What it is charged up front.
     pub(super) total_work: SeatSeconds,
 }
 
 // === impl Line ===
 
-impl<K: Copy + Default> Line<K> {
+impl Line {
     pub(super) fn new() -> Self {
         Self { front: Front::nobody(), last: NO_SLOT, near: 0 }
     }
@@ -44,13 +45,13 @@ impl<K: Copy + Default> Line<K> {
 
     /// The oldest request.
     #[inline]
-    pub(super) fn front(&self) -> Option<&Front<K>> {
+    pub(super) fn front(&self) -> Option<&Front> {
         if self.is_empty() { None } else { Some(&self.front) }
     }
 
     /// Adds the waiting request in that slot.
     #[inline]
-    pub(super) fn push_back<T>(&mut self, requests: &mut Requests<T, K>, slot: u32) {
+    pub(super) fn push_back<T>(&mut self, requests: &mut Requests<T>, slot: u32) {
         if let Some(links) = requests.links_mut(slot) {
             *links = Links { previous: self.last, next: NO_SLOT };
         }
@@ -64,7 +65,7 @@ impl<K: Copy + Default> Line<K> {
 
     /// Takes the request in that slot out. It may have been started already.
     #[inline]
-    pub(super) fn remove<T>(&mut self, requests: &mut Requests<T, K>, slot: u32) {
+    pub(super) fn remove<T>(&mut self, requests: &mut Requests<T>, slot: u32) {
         let Some(Links { previous, next }) = requests.links(slot) else { return };
         match requests.links_mut(next) {
             Some(next) => next.previous = previous,
@@ -83,12 +84,12 @@ impl<K: Copy + Default> Line<K> {
         }
     }
 
-    /// Changes what is kept with each request.
-    pub(super) fn for_each<T>(&mut self, requests: &mut Requests<T, K>, mut change: impl FnMut(&mut K)) {
+    /// Changes the virtual times at the arrivals of all.
+    pub(super) fn for_each<T>(&mut self, requests: &mut Requests<T>, mut change: impl FnMut(&mut SeatSeconds)) {
         let mut slot = self.front.slot;
         while let Some(request) = requests.slot_mut(slot) {
-            if let Stage::Waiting { ticket, .. } = &mut request.stage {
-                change(ticket);
+            if let Stage::Waiting { arrival_r, .. } = &mut request.stage {
+                change(arrival_r);
             }
             slot = requests.links(slot).map_or(NO_SLOT, |links| links.next);
         }
@@ -98,18 +99,18 @@ impl<K: Copy + Default> Line<K> {
 
 // === impl Front ===
 
-impl<K: Copy + Default> Front<K> {
+impl Front {
     fn nobody() -> Self {
-        Self { slot: NO_SLOT, max_seats: 0, ticket: K::default(), total_work: SeatSeconds::ZERO }
+        Self { slot: NO_SLOT, max_seats: 0, arrival_r: SeatSeconds::ZERO, total_work: SeatSeconds::ZERO }
     }
 
     #[inline]
-    fn of<T>(requests: &Requests<T, K>, slot: u32) -> Self {
+    fn of<T>(requests: &Requests<T>, slot: u32) -> Self {
         match requests.slot(slot) {
             Some(request) => Self {
                 slot,
                 max_seats: request.work.max_seats(),
-                ticket: request.ticket().unwrap_or_default(),
+                arrival_r: request.arrival_r().unwrap_or_default(),
                 total_work: total_work(request.work),
             },
             None => Self::nobody(),
@@ -121,11 +122,11 @@ impl<K: Copy + Default> Front<K> {
 mod tests {
     use super::*;
     use crate::WorkEstimate;
-    use crate::queue_set::requests::{NO_QUEUE, Request, RequestId};
+    use crate::queue_set::requests::{NO_QUEUE, Request, RequestId, Run};
     use crate::time::Instant;
     use proptest::prelude::*;
 
-    fn slots(line: &Line<u64>, requests: &Requests<u64, u64>) -> Vec<u32> {
+    fn slots(line: &Line, requests: &Requests<u64>) -> Vec<u32> {
         let first = line.front().map(|front| front.slot);
         let next = |&slot: &u32| Some(requests.links(slot)?.next).filter(|&next| next != NO_SLOT);
         std::iter::successors(first, next).collect()
@@ -133,8 +134,8 @@ mod tests {
 
     /// A line, a neighbour that uses the same slots, and what should be in each.
     struct Neighbours {
-        requests: Requests<u64, u64>,
-        lines: [Line<u64>; 2],
+        requests: Requests<u64>,
+        lines: [Line; 2],
         plain: [Vec<(RequestId, u64)>; 2],
         pushed: u64,
     }
@@ -145,7 +146,7 @@ mod tests {
             self.pushed += 1;
             let number = self.pushed;
             let work = WorkEstimate { initial_seats: u32::try_from(number).unwrap(), ..WorkEstimate::ONE_SEAT };
-            let stage = self.requests.waiting(2 * number, number, 1);
+            let stage = self.requests.begin_waiting(SeatSeconds::from_units(2 * number), number, 1);
             let id = self.requests.insert(stage, NO_QUEUE, work, Instant::from_nanos(0), number);
             self.lines[which].push_back(&mut self.requests, id.slot_number());
             self.plain[which].push((id, number));
@@ -161,7 +162,7 @@ mod tests {
         /// A request starts: it stays in its slot.
         fn start(&mut self, which: usize) {
             let (id, _) = self.plain[which].remove(0);
-            self.requests.get_mut(id).unwrap().stage = Stage::Executing { started: Instant::from_nanos(0) };
+            self.requests.get_mut(id).unwrap().stage = Stage::Executing(Run::starting(Instant::from_nanos(0)));
             self.lines[which].remove(&mut self.requests, id.slot_number());
         }
 
@@ -170,7 +171,7 @@ mod tests {
                 assert_eq!(line.is_empty(), plain.is_empty());
                 let slots = slots(line, &self.requests);
                 assert_eq!(slots, plain.iter().map(|(id, _)| id.slot_number()).collect::<Vec<_>>());
-                let found = line.front().map(|front| (front.slot, front.max_seats, front.ticket));
+                let found = line.front().map(|front| (front.slot, front.max_seats, front.arrival_r.units()));
                 let expected =
                     plain.first().map(|&(id, number)| (id.slot_number(), u32::try_from(number).unwrap(), 2 * number));
                 assert_eq!(found, expected);
@@ -215,10 +216,10 @@ mod tests {
             let mut lines = Neighbours { requests: Requests::new(), lines, plain, pushed: 100 };
             (0..pushed).for_each(|_| lines.push(0));
             let [line, _] = &mut lines.lines;
-            line.for_each(&mut lines.requests, |ticket| *ticket -= 200);
-            prop_assert_eq!(line.front().map(|front| front.ticket), (pushed > 0).then_some(2));
+            line.for_each(&mut lines.requests, |arrival_r| *arrival_r -= SeatSeconds::from_units(200));
+            prop_assert_eq!(line.front().map(|front| front.arrival_r.units()), (pushed > 0).then_some(2));
             for (position, slot) in (1..).zip(slots(line, &lines.requests)) {
-                prop_assert_eq!(lines.requests.slot(slot).and_then(Request::ticket), Some(2 * position));
+                prop_assert_eq!(lines.requests.slot(slot).and_then(Request::arrival_r).map(SeatSeconds::units), Some(2 * position));
             }
         }
     }

@@ -14,7 +14,6 @@ mod view;
 mod virtual_time;
 
 pub use virtual_time::SERVICE_TIME_GUESS;
-pub(super) use virtual_time::Ticket;
 
 use numbers::{AllQueues, Numbers, TABLE_MAX};
 use placement::Placement;
@@ -22,15 +21,16 @@ use queue::{DETACHED, Queue};
 use virtual_time::{Meter, total_work, wind_back};
 
 use super::requests::Requests;
-use super::{Finished, Next, Place, Queuing, Room, TurnOrder};
-use crate::time::Instant;
+use super::turn_order::{Finished, Next, QueueChoice, Resized, TurnOrder};
+use super::{Queuing, Room};
+use crate::time::{Instant, Nanos};
 use crate::{Flow, SeatSeconds, WorkEstimate};
 
 /// Fair queuing with shuffle sharding, decision for decision as in Kubernetes.
 ///
 /// The key of a queue is its slot. A slot outlives its queue's place among the queues while requests of it linger.
 #[derive(Debug)]
-pub struct ShuffleSharding {
+pub(super) struct ShuffleSharding {
     /// How many queues there are to be.
     queues_wanted: usize,
     /// Kept while there are no queues (FQ-37).
@@ -56,6 +56,15 @@ impl ShuffleSharding {
         self.numbers.set_finish(queue.index, queue.finish());
     }
 
+    /// Takes over what changed the reading of a queue while its requests run.
+    fn take_over_reading(&mut self, slot: u32) {
+        let queue = &mut self.queues[slot as usize];
+        queue.forget_old_claims();
+        if queue.waiting > 0 {
+            self.update_ready(slot);
+        }
+    }
+
     /// Counts the seats of a request that starts, and charges its queue (FQ-23, steps 6 and 7).
     #[inline]
     fn charge_for_start(&mut self, slot: u32, work: WorkEstimate, total_work: SeatSeconds) {
@@ -69,12 +78,12 @@ impl ShuffleSharding {
 
     /// Winds back the meter and all that is read off it (FQ-13).
     #[cold]
-    fn advance_epoch<T>(&mut self, requests: &mut Requests<T, Ticket>) -> bool {
+    fn advance_epoch<T>(&mut self, requests: &mut Requests<T>) -> bool {
         let mut is_clean = self.meter.wind_back();
         for queue in self.queues.iter_mut().filter(|queue| queue.index != DETACHED) {
             if queue.is_active() {
                 is_clean &= wind_back(&mut queue.reading.next_r);
-                queue.line.for_each(requests, |ticket| is_clean &= wind_back(&mut ticket.arrival_r));
+                queue.line.for_each(requests, |arrival_r| is_clean &= wind_back(arrival_r));
             } else {
                 queue.reading.next_r = SeatSeconds::ZERO;
             }
@@ -99,7 +108,7 @@ impl TurnOrder for ShuffleSharding {
         }
     }
 
-    fn configure<T>(&mut self, _now: Instant, queuing: Option<Queuing>, _requests: &mut Requests<T, Ticket>) {
+    fn configure(&mut self, queuing: Option<Queuing>) {
         self.queues_wanted = queuing.map_or(0, |queuing| queuing.deal.deck());
         if let Some(queuing) = queuing {
             self.queue_length_limit = queuing.queue_length_limit;
@@ -109,17 +118,17 @@ impl TurnOrder for ShuffleSharding {
     }
 
     #[inline]
-    fn advance<T>(&mut self, now: Instant, limit: i64, requests: &mut Requests<T, Ticket>) -> Option<bool> {
+    fn advance<T>(&mut self, now: Instant, limit: i64, requests: &mut Requests<T>) -> Option<bool> {
         if self.meter.advance(now, limit) { Some(self.advance_epoch(requests)) } else { None }
     }
 
     #[inline]
-    fn place(&mut self, flow: Flow<'_>, _work: WorkEstimate, is_saturated: bool) -> Place {
+    fn place(&mut self, flow: Flow<'_>, _work: WorkEstimate, is_saturated: bool) -> QueueChoice {
         let chosen = match &self.numbers {
             Numbers::All(all) => self.placement.choose(flow.hash(), |number| all.waiting_work[number]),
             Numbers::Used(used) => self.placement.choose(flow.hash(), |number| used.waiting_work(number)),
         };
-        let Some(number) = chosen else { return Place::Nowhere };
+        let Some(number) = chosen else { return QueueChoice::Nowhere };
         let slot = self.slot_for(number);
         let queue = &mut self.queues[slot as usize];
         // The length counts only while no seat is free (FQ-18, KW-12).
@@ -127,9 +136,9 @@ impl TurnOrder for ShuffleSharding {
             if queue.forget_old_claims() {
                 self.update_ready(slot);
             }
-            return Place::Full(slot);
+            return QueueChoice::Full(slot);
         }
-        Place::Queue(slot)
+        QueueChoice::Queue(slot)
     }
 
     /// What would finish at the very end of the meter is never chosen (FQ-23).
@@ -150,7 +159,7 @@ impl TurnOrder for ShuffleSharding {
     }
 
     #[inline]
-    fn enqueue(&mut self, slot: u32, work: WorkEstimate) -> Ticket {
+    fn enqueue(&mut self, slot: u32, work: WorkEstimate) -> SeatSeconds {
         let queue = &mut self.queues[slot as usize];
         queue.wake(&mut self.meter);
         let seats = i64::from(work.max_seats());
@@ -158,11 +167,11 @@ impl TurnOrder for ShuffleSharding {
         queue.initial_seats_waiting += i64::from(work.initial_seats);
         self.numbers.change_waiting_work(queue.index, |waiting| *waiting += total_work(work));
         self.meter.seats_requested += seats;
-        self.meter.ticket()
+        self.meter.r()
     }
 
     #[inline]
-    fn push<T>(&mut self, queue: u32, slot: u32, requests: &mut Requests<T, Ticket>) {
+    fn push<T>(&mut self, queue: u32, slot: u32, requests: &mut Requests<T>) {
         let found = &mut self.queues[queue as usize];
         let is_head = found.waiting == 0;
         found.line.push_back(requests, slot);
@@ -187,7 +196,7 @@ impl TurnOrder for ShuffleSharding {
     }
 
     #[inline]
-    fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T, Ticket>) {
+    fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T>) {
         let seats = i64::from(next.max_seats);
         let queue = &mut self.queues[next.queue as usize];
         let total_work = queue.line.front().map_or(SeatSeconds::ZERO, |front| front.total_work);
@@ -203,7 +212,7 @@ impl TurnOrder for ShuffleSharding {
         self.update_ready(next.queue);
     }
 
-    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, Ticket>) -> bool {
+    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T>) -> bool {
         let Some(request) = requests.slot(slot) else { return false };
         let (key, work) = (request.queue, request.work);
         let queue = &mut self.queues[key as usize];
@@ -234,6 +243,22 @@ impl TurnOrder for ShuffleSharding {
         } else if queue.waiting > 0 {
             self.update_ready(slot);
         }
+    }
+
+    fn resize_request(&mut self, slot: u32, resized: Resized) {
+        let Resized { before, after, since, now } = resized;
+        let more = i64::from(after.max_seats()) - i64::from(before.max_seats());
+        let queue = &mut self.queues[slot as usize];
+        queue.seats_in_use += more;
+        queue.reading.settle(before, now - since);
+        queue.reading.charge_seats(after);
+        self.meter.seats_requested += more;
+        self.take_over_reading(slot);
+    }
+
+    fn charge(&mut self, slot: u32, seat_time: Nanos) {
+        self.queues[slot as usize].reading.next_r += SeatSeconds::of(1.0, seat_time);
+        self.take_over_reading(slot);
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! One queue: its waiting requests, and its share of the virtual time (FQ-8).
 
 use super::line::Line;
-use super::virtual_time::{Meter, Reading, Ticket};
+use super::virtual_time::{Meter, Reading};
 use crate::SeatSeconds;
 
 /// A queue.
@@ -22,7 +22,7 @@ pub(super) struct Queue {
     /// The seats that its waiting requests take at first, added up.
     pub(super) initial_seats_waiting: i64,
     pub(super) reading: Reading,
-    pub(super) line: Line<Ticket>,
+    pub(super) line: Line,
 }
 
 /// The number of a queue that is no longer among the queues but still has lingering requests.

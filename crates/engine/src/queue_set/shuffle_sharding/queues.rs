@@ -37,7 +37,7 @@ impl ShuffleSharding {
     }
 
     /// Keeps an index of the queues in use, however few queues there are.
-    pub(super) fn index_used_queues(&mut self) {
+    pub(in crate::queue_set) fn index_used_queues(&mut self) {
         self.table_max = 0;
         self.grow(0);
     }

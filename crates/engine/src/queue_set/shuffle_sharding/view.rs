@@ -1,31 +1,20 @@
 //! Queries about this discipline: its queues and its virtual time, for metrics, dumps and dashboards.
 
-use super::super::discipline::Look;
-use super::super::requests::{NO_SLOT, Requests};
-use super::super::{Outlook, QueueSet, QueueView, ReadingBounds};
+use super::super::requests::{Links, NO_SLOT};
+use super::super::turn_order::InspectQueues;
+use super::super::{Outlook, QueueView, ReadingBounds};
 use super::queue::Queue;
-use super::{DETACHED, SERVICE_TIME_GUESS, ShuffleSharding, Ticket};
+use super::{DETACHED, SERVICE_TIME_GUESS, ShuffleSharding};
 use crate::{Flow, SeatSeconds};
-
-// === impl QueueSet ===
-
-impl<T> QueueSet<T, ShuffleSharding> {
-    /// The number of the queue that was last dispatched from, or -1 (FQ-36).
-    pub fn robin(&self) -> i64 {
-        self.discipline.robin
-    }
-
-    /// Keeps an index of the queues in use, as it does for many queues, instead of a table of all: so that tests can compare the
-    /// two. It decides the same.
-    #[doc(hidden)]
-    pub fn index_used_queues(&mut self) {
-        self.discipline.index_used_queues();
-    }
-}
 
 // === impl ShuffleSharding ===
 
 impl ShuffleSharding {
+    /// The number of the queue that was last dispatched from, or -1 (FQ-36).
+    pub(in crate::queue_set) fn robin(&self) -> i64 {
+        self.robin
+    }
+
     /// What a request of this flow would find; `None` if there are no queues.
     ///
     /// Queues take turns, and each turn moves a queue on by the service time of a request. A queue that is behind has some
@@ -59,14 +48,12 @@ impl ShuffleSharding {
     }
 }
 
-impl Look for ShuffleSharding {
-    type Ticket = Ticket;
-
+impl InspectQueues for ShuffleSharding {
     fn queue_length_limit(&self) -> i64 {
         self.queue_length_limit
     }
 
-    fn r(&self) -> SeatSeconds {
+    fn virtual_time(&self) -> SeatSeconds {
         self.meter.r()
     }
 
@@ -105,8 +92,8 @@ impl Look for ShuffleSharding {
         self.queue_of(number)?.line.front().map(|front| front.slot)
     }
 
-    fn behind<T>(&self, slot: u32, requests: &Requests<T, Ticket>) -> Option<u32> {
-        requests.links(slot).map(|links| links.next).filter(|&next| next != NO_SLOT)
+    fn behind(&self, slot: u32, links: &[Links]) -> Option<u32> {
+        links.get(slot as usize).map(|links| links.next).filter(|&next| next != NO_SLOT)
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! Virtual time: how far an imaginary server that serves all active queues at once has come, and what each queue has been
 //! charged for its requests (FQ-5, FQ-6, FQ-11 to FQ-13, FQ-20, FQ-23, FQ-30).
 
-use super::super::Finished;
+use super::super::turn_order::Finished;
 use super::line::Front;
 use crate::time::{Instant, MILLISECOND, Nanos};
 use crate::{SeatSeconds, WorkEstimate};
@@ -29,13 +29,6 @@ pub(super) struct Meter {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reading {
     pub(super) next_r: SeatSeconds,
-}
-
-/// What is kept with a request while it waits.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Ticket {
-    /// The progress when it arrived.
-    pub(super) arrival_r: SeatSeconds,
 }
 
 /// By how much readings are wound back.
@@ -99,12 +92,6 @@ impl Meter {
         wind_back(&mut self.r)
     }
 
-    /// What is kept with a request that waits from now on.
-    #[inline]
-    pub(super) fn ticket(&self) -> Ticket {
-        Ticket { arrival_r: self.r }
-    }
-
     /// Seats per active queue (FQ-11).
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "FQ-11 asks for binary64")]
@@ -129,11 +116,11 @@ impl Reading {
 
     /// A queue has no claim on progress from before its oldest request arrived (FQ-20). Tells whether it had one.
     #[inline]
-    pub(super) fn forget_old_claims(&mut self, front: Option<&Front<Ticket>>) -> bool {
+    pub(super) fn forget_old_claims(&mut self, front: Option<&Front>) -> bool {
         if let Some(front) = front
-            && self.next_r < front.ticket.arrival_r
+            && self.next_r < front.arrival_r
         {
-            self.next_r = front.ticket.arrival_r;
+            self.next_r = front.arrival_r;
             return true;
         }
         false
@@ -141,7 +128,7 @@ impl Reading {
 
     /// When the oldest request would finish (FQ-23).
     #[inline]
-    pub(super) fn finish(self, front: Option<&Front<Ticket>>) -> Option<SeatSeconds> {
+    pub(super) fn finish(self, front: Option<&Front>) -> Option<SeatSeconds> {
         front.map(|front| self.next_r + front.total_work)
     }
 
@@ -155,7 +142,18 @@ impl Reading {
     /// A request of the queue has finished: the guess that was charged gives way to the time that it took (FQ-30).
     #[inline]
     pub(super) fn correct(&mut self, finished: Finished) {
-        let guessed_too_much = SERVICE_TIME_GUESS.saturating_sub(finished.now - finished.started);
-        self.next_r -= SeatSeconds::of(f64::from(finished.work.initial_seats), guessed_too_much);
+        self.settle(finished.work, finished.now - finished.run.resized);
+    }
+
+    /// The guess that was charged for some seats gives way to the time that they were held.
+    #[inline]
+    pub(super) fn settle(&mut self, work: WorkEstimate, held: Nanos) {
+        let guessed_too_much = SERVICE_TIME_GUESS.saturating_sub(held);
+        self.next_r -= SeatSeconds::of(f64::from(work.initial_seats), guessed_too_much);
+    }
+
+    /// Seats that a running request gets are charged as if the request started on them.
+    pub(super) fn charge_seats(&mut self, work: WorkEstimate) {
+        self.next_r += SeatSeconds::from_units(u64::from(work.initial_seats) * SERVICE_TIME_GUESS_UNITS);
     }
 }

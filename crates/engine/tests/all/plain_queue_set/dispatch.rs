@@ -61,7 +61,7 @@ impl PlainQueueSet {
         let (queue, request) = (&mut self.queues[index], &mut self.requests[head]);
         let seats = i64::from(request.work.max_seats());
         self.seats_waiting -= seats;
-        request.start = now;
+        (request.start, request.resized) = (now, now);
         queue.executing.push(head);
         queue.seats_in_use += seats;
         self.counters.last_dispatch_r = SeatSeconds::from_units(self.r);

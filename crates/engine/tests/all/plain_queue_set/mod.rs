@@ -62,6 +62,8 @@ struct Request {
     total_work: u64,
     arrival_r: u64,
     start: Instant,
+    /// Since when it has its present seats.
+    resized: Instant,
     /// The name of its queue.
     queue: Option<usize>,
     /// None once it has ended.
@@ -102,7 +104,16 @@ impl PlainQueueSet {
         let final_work = product(f64::from(work.final_seats), work.additional_latency);
         let total_work = product(f64::from(work.initial_seats), G).wrapping_add(final_work);
         let (arrival_r, phase) = (self.r, None);
-        self.requests.push(Request { work, final_work, total_work, arrival_r, start: now, queue: None, phase });
+        self.requests.push(Request {
+            work,
+            final_work,
+            total_work,
+            arrival_r,
+            start: now,
+            resized: now,
+            queue: None,
+            phase,
+        });
         match self.dealer.as_ref().map(|dealer| dealer.deal(hash)) {
             None => self.start_without_queue(now, number),
             Some(hand) => self.enqueue(now, number, hand.cards()),
@@ -118,8 +129,7 @@ impl PlainQueueSet {
         self.executing -= 1;
         let request = &self.requests[number];
         if let Some(index) = self.index_of_queue(number) {
-            let actual = now - request.start;
-            let too_much = product(f64::from(request.work.initial_seats), G.saturating_sub(actual));
+            let too_much = product(f64::from(request.work.initial_seats), G.saturating_sub(now - request.resized));
             let queue = &mut self.queues[index];
             queue.executing.retain(|&other| other != number);
             queue.next_r = queue.next_r.wrapping_sub(too_much);
@@ -164,6 +174,44 @@ impl PlainQueueSet {
         self.signal_demand(now);
         self.bound(index);
         Outcome::Ended
+    }
+
+    /// CO-4: a request is charged more, or less.
+    pub(crate) fn charge(&mut self, now: Instant, number: usize, seat_time: Nanos) -> Outcome {
+        if self.requests[number].phase != Some(Phase::Executing) {
+            return Outcome::Nothing;
+        }
+        self.synchronise(now);
+        if let Some(index) = self.index_of_queue(number) {
+            self.queues[index].next_r = self.queues[index].next_r.wrapping_add(product(1.0, seat_time));
+            self.bound(index);
+        }
+        Outcome::Changed
+    }
+
+    /// CO-4: what a request used on the seats that it had is settled, and the rest is charged like a request that starts.
+    pub(crate) fn set_seats(&mut self, now: Instant, number: usize, seats: u32) -> Outcome {
+        let request = &self.requests[number];
+        let (before, resized) = (request.work, request.resized);
+        if request.phase != Some(Phase::Executing) || before.max_seats() == 0 {
+            return Outcome::Nothing;
+        }
+        self.synchronise(now);
+        let final_seats = if before.additional_latency > 0 { seats } else { 0 };
+        let after = WorkEstimate { initial_seats: seats, final_seats, ..before };
+        let more = i64::from(seats) - i64::from(before.max_seats());
+        (self.requests[number].work, self.requests[number].resized) = (after, now);
+        self.seats_in_use += more;
+        self.signal_demand(now);
+        if let Some(index) = self.index_of_queue(number) {
+            let queue = &mut self.queues[index];
+            queue.seats_in_use += more;
+            let too_much = product(f64::from(before.initial_seats), G.saturating_sub(now - resized));
+            queue.next_r = queue.next_r.wrapping_sub(too_much).wrapping_add(product(f64::from(seats), G));
+            self.bound(index);
+        }
+        self.dispatch(now);
+        Outcome::Changed
     }
 
     /// FQ-37

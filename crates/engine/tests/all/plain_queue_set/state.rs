@@ -35,8 +35,8 @@ impl State {
             set.requests().map(|request| (*request.payload, request.phase, request.queue, request.work)).collect();
         requests.sort_by_key(|request| request.0);
         Self {
-            r: set.r(),
-            robin: set.robin(),
+            r: set.virtual_time(),
+            robin: set.robin().expect("shuffle-sharded queues"),
             placed: set.placed(),
             waiting: set.waiting(),
             executing: set.executing(),

@@ -37,6 +37,10 @@ pub(crate) enum Event {
     Cancel(usize),
     /// Any request at all, also one that cannot finish, is released or cancelled like this.
     Stale(End, usize),
+    /// One of the requests that run is charged that much more.
+    Charge(usize, Nanos),
+    /// One of the requests that run has so many seats from now on.
+    SetSeats(usize, u32),
     Configure(QueueSetConfig),
 }
 
@@ -52,6 +56,8 @@ pub(crate) enum End {
 pub(crate) enum Action {
     Arrive { hash: u64, work: WorkEstimate },
     End(End, usize),
+    Charge(usize, Nanos),
+    SetSeats(usize, u32),
     Configure(QueueSetConfig),
 }
 
@@ -63,6 +69,7 @@ pub(crate) enum Outcome {
     Rejected { reason: Rejection, queue: Option<usize> },
     Lingering { until: Instant },
     Ended,
+    Changed,
     Configured,
     Nothing,
 }
@@ -100,6 +107,8 @@ impl Driven {
                 let number = pick.checked_rem(self.ledger.len())?;
                 self.ledger[number].0.map(|_| Action::End(end, number))?
             }
+            Event::Charge(pick, seat_time) => Action::Charge(self.pick(Phase::Executing, pick)?, seat_time),
+            Event::SetSeats(pick, seats) => Action::SetSeats(self.pick(Phase::Executing, pick)?, seats),
             Event::Configure(config) => Action::Configure(config),
         })
     }
@@ -134,6 +143,20 @@ impl Driven {
                     self.now = before;
                 }
                 outcome
+            }
+            Action::Charge(number, seat_time) => {
+                let id = self.ledger[number].0.expect("a request that was taken in");
+                assert!(self.set.charge(now, id, seat_time, &mut told), "request {number} runs");
+                Outcome::Changed
+            }
+            Action::SetSeats(number, seats) => {
+                let id = self.ledger[number].0.expect("a request that was taken in");
+                let held = self.set.request(id).map(|request| request.work.max_seats()).filter(|&held| held > 0);
+                assert_eq!(self.set.set_seats(now, id, seats, &mut told), held, "request {number} runs");
+                if held.is_none() {
+                    self.now = before;
+                }
+                if held.is_some() { Outcome::Changed } else { Outcome::Nothing }
             }
             Action::Configure(config) => {
                 self.set.configure(now, config, &mut told);

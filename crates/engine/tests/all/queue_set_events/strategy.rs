@@ -60,8 +60,15 @@ fn events(weather: Weather) -> impl Strategy<Value = Event> {
         7 => any::<usize>().prop_map(Event::Cancel),
         4 => (select(vec![End::Finish, End::Release, End::Cancel]), any::<usize>())
             .prop_map(|(end, pick)| Event::Stale(end, pick)),
+        3 => (any::<usize>(), charges()).prop_map(|(pick, seat_time)| Event::Charge(pick, seat_time)),
+        5 => (any::<usize>(), 1..9_u32).prop_map(|(pick, seats)| Event::SetSeats(pick, seats)),
         4 => configs(weather).prop_map(Event::Configure),
     ]
+}
+
+/// More seat-time, or less.
+fn charges() -> impl Strategy<Value = Nanos> {
+    prop_oneof![3 => 0..20 * MILLISECOND, 1 => 0..SECOND, 1 => -20 * MILLISECOND..0]
 }
 
 /// A handful of flows, and strangers.

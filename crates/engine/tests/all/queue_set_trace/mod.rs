@@ -204,8 +204,8 @@ impl Replay {
 
     fn compare_state(&self, state: &State, comparison: &mut SideBySide) {
         let set = &self.set;
-        comparison.same("R", &*state.r, &*set.r().units().to_string());
-        comparison.same("round robin", &state.rr, &set.robin());
+        comparison.same("R", &*state.r, &*set.virtual_time().units().to_string());
+        comparison.same("round robin", &state.rr, &set.robin().expect("shuffle-sharded queues"));
         comparison.same("queues", &state.nq, &set.queues().len());
         comparison.same("waiting", &state.w, &set.waiting());
         comparison.same("executing", &state.x, &set.executing());

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::flow_control::FlowControl;
 use crate::control::request::Patience;
-use crate::layer::work::{EstimateWork, WorkInput};
+use crate::control::work::{EstimateWork, WorkInput};
 use crate::observe::status::{LevelStatus, SeatLimits};
 use clauses::Outcome;
 
@@ -242,7 +242,7 @@ impl FlowControl {
             flow_hash: class.flow_hash,
             queuing: mode.map_or(ExplainedQueuing::Reject, ExplainedQueuing::of),
             hand: mode.map(|mode| hand(mode, class.flow_hash)).unwrap_or_default(),
-            seats: ExplainedSeats::new(estimate, level.seat_cap, work.rule(&input).into_owned()),
+            seats: ExplainedSeats::new(estimate, level.seat_cap(), work.rule(&input).into_owned()),
             limits,
             lent_by_others,
             live,

@@ -134,7 +134,7 @@ impl<X> EstimateWork<X> for KubernetesWork {
         let lookup = Lookup { work: self, watches: request.watches };
         let circumstances = Circumstances {
             now: self.shared.clock.now(),
-            level_cap: request.level.seat_cap,
+            level_cap: request.level.seat_cap(),
             objects: &lookup,
             watches: &lookup,
             consistent_reads_from_cache: self.shared.has_consistent_cache.load(Ordering::Relaxed),
@@ -154,7 +154,7 @@ impl<X> EstimateWork<X> for KubernetesWork {
             }
             verb => return format!("the least that a request takes: {verb} costs no more (WE-3)").into(),
         };
-        match request.level.seat_cap {
+        match request.level.seat_cap() {
             Some(cap) => format!("{rule}; at most {cap} in this level").into(),
             None => rule.into(),
         }

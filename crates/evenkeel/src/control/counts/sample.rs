@@ -68,7 +68,7 @@ impl Readings {
         // While nothing waits, the queue that was last dispatched from is all that there is to tell of.
         let idle = ReadingBounds { next_r: (latest_s, latest_s), discounted: (latest_s, latest_s) };
         Self {
-            current_r: set.r(),
+            current_r: set.virtual_time(),
             dispatch_r: counters.last_dispatch_r,
             latest_s,
             bounds: set.reading_bounds().unwrap_or(idle),
