@@ -53,7 +53,7 @@ pub(super) async fn accept_all(
             Accepted::NoDescriptor(stream) => refuse(&worker, stream, tls.as_deref()),
         }
     }
-    // ClientQuotas believe that connections in the queue are open: they are served too, while no others join them.
+    // Clients believe that connections in the queue are open: they are served too, while no others join them.
     refuse_new(acceptor.listener());
     let last_ones = async {
         while let Ok((stream, address)) = acceptor.listener().accept().await {
