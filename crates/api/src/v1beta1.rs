@@ -1,11 +1,14 @@
 //! Version `v1beta1`: the same as `v1beta2` but for its name.
 
+#![expect(deprecated, reason = "the older versions are served as long as clients use them")]
+
 use crate::v1::FlowSchemaSpec;
 use crate::{InVersion, List, Object, Version};
 
 pub use crate::v1beta2::{LimitedPriorityLevelConfiguration, PriorityLevelConfigurationSpec};
 
 /// The mark of an object of version `v1beta1`.
+#[deprecated(note = "v1beta1 is deprecated since Kubernetes 1.23 and gone since 1.26: use `v1::V1`")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct V1beta1;
 

@@ -1,5 +1,7 @@
 //! Version `v1beta3`: like `v1`, except that zero shares mean the default unless an annotation says otherwise (API-63).
 
+#![expect(deprecated, reason = "the older versions are served as long as clients use them")]
+
 use crate::schema::{TypeName, Union, declare_type};
 use crate::v1::{
     CONCURRENCY_SHARES_DEFAULT, ExemptPriorityLevelConfiguration, FlowSchemaSpec, LENDABLE_PERCENT_DEFAULT,
@@ -11,6 +13,7 @@ use crate::{InVersion, List, Object, Version};
 pub const PRESERVE_ZERO_ANNOTATION: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
 /// The mark of an object of version `v1beta3`.
+#[deprecated(note = "v1beta3 is deprecated since Kubernetes 1.29 and gone since 1.32: use `v1::V1`")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct V1beta3;
 
@@ -39,6 +42,10 @@ pub type PriorityLevelConfiguration = Object<V1beta3, PriorityLevelConfiguration
 pub type PriorityLevelConfigurationList = List<V1beta3, PriorityLevelConfigurationSpec>;
 
 declare_priority_level! {
+    deprecated {
+        spec: "v1beta3 is deprecated since Kubernetes 1.29 and gone since 1.32: use `v1::PriorityLevelConfigurationSpec`",
+        limited: "v1beta3 is deprecated since Kubernetes 1.29 and gone since 1.32: use `v1::LimitedPriorityLevelConfiguration`"
+    }
     /// The level's share of the server's seats, in proportion to the shares of all levels. 0 stands for the default,
     /// unless the object carries the annotation `flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares`.
     nominal_concurrency_shares "nominalConcurrencyShares": i32 [always_written default(CONCURRENCY_SHARES_DEFAULT)]

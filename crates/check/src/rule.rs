@@ -103,6 +103,8 @@ rules! {
     Inversion "inversion" Error,
     /// An annotation of Evenkeel that is not understood.
     UnknownAnnotation "unknown-annotation" Warning,
+    /// An annotation that has no effect on its object.
+    UselessAnnotation "useless-annotation" Warning,
     /// An object is written in an old version.
     DeprecatedVersion "deprecated-version" Info,
     /// Zero shares become 30 if an old client writes the object back.

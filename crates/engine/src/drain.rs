@@ -10,23 +10,26 @@ use crate::elementary;
 use crate::queue_set::{Mode, QueueSet};
 use crate::time::{Instant, Nanos, SECOND};
 
-/// Measures how many requests of a level end in a second while others need their seats.
+/// Measures how many of the waiting requests of a level get seats in a second.
 ///
 /// Only the time counts in which the level is saturated. A level with free seats ends as many requests as arrive, which says
 /// nothing about how many it could end.
 ///
-/// Requests are counted, and not seats: what waits and what ends are requests of the same mix, so the widths cancel out.
+/// Requests are counted, and not seats: what waits and what ends are requests of the same mix, so the widths cancel out. Where some
+/// requests pass those that wait, on seats that are kept for them (PF-10), their ends say nothing about those that wait; and
+/// where the level gets more seats, those that start at once say nothing about those that follow. So the fewer count: the
+/// requests that have ended, or those that have started after a wait.
 ///
 /// ```
 /// use std::time::Duration;
-/// use evenkeel_engine::drain::DrainMeter;
+/// use evenkeel_engine::drain::{DrainMeter, Drained};
 /// use evenkeel_engine::time::{Instant, MILLISECOND};
 ///
 /// let at = |ms: i64| Instant::from_nanos(ms * MILLISECOND);
 /// let mut meter = DrainMeter::new(at(0), 7);
-/// meter.note(at(0), true, 0);
+/// meter.note(at(0), true, Drained::default());
 /// for n in 1..=100 {
-///     meter.note(at(10 * n), true, 1);
+///     meter.note(at(10 * n), true, Drained { ended: 1, started: 1 });
 /// }
 /// // A hundred requests end in a second, and 199 wait: the next one would start in two seconds.
 /// let wait = meter.expected_wait(at(1_000), 199, 1).unwrap();
@@ -40,11 +43,25 @@ pub struct DrainMeter {
     latest: Instant,
     /// What has happened since the averages were last updated: exponentials are not for every event.
     recent_ns: Nanos,
-    recent_ended: u64,
-    /// Saturated seconds, and requests that ended in them. Both fade.
+    recent: Drained,
+    /// Saturated seconds, and requests that ended or started after a wait in them. All of them fade.
     seconds: f64,
     ended: f64,
+    started: f64,
+    /// How many requests the level had started after a wait at the last look.
+    started_before: u64,
     random: u64,
+}
+
+/// What an event did to the requests of a level.
+///
+/// Not `#[non_exhaustive]`: it is a pair of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Drained {
+    /// How many requests have given their seats back.
+    pub ended: u64,
+    /// How many requests have got seats that had waited.
+    pub started: u64,
 }
 
 /// How fast a level drains.
@@ -52,9 +69,9 @@ pub struct DrainMeter {
 /// Not `#[non_exhaustive]`: it is a pair of numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DrainRate {
-    /// How many requests give their seats back in a second.
+    /// How many requests drain in a second.
     pub per_second: f64,
-    /// How many requests that figure comes from. Those that ended long ago count for less.
+    /// How many requests that figure comes from. Those of long ago count for less.
     pub counted: f64,
 }
 
@@ -92,16 +109,40 @@ const SPREAD_SECONDS_MIN: f64 = 2.0;
 impl DrainMeter {
     /// A meter of a level that has free seats. Levels with different seeds spread their clients differently.
     pub fn new(now: Instant, seed: u64) -> Self {
-        Self { is_saturated: false, latest: now, recent_ns: 0, recent_ended: 0, seconds: 0.0, ended: 0.0, random: seed }
+        Self {
+            is_saturated: false,
+            latest: now,
+            recent_ns: 0,
+            recent: Drained::default(),
+            seconds: 0.0,
+            ended: 0.0,
+            started: 0.0,
+            started_before: 0,
+            random: seed,
+        }
     }
 
-    /// Something has happened in the level: so many requests have given their seats back, and the level is now saturated or not,
-    /// that is to say, requests wait, or would be rejected for want of a seat.
+    /// Looks at a level in which something has happened: so many of its requests have given their seats back. `usable` is how many
+    /// seats the level could use now: its limit, or what a ledger says.
     #[inline]
-    pub fn note(&mut self, now: Instant, is_saturated: bool, ended: u64) {
+    pub fn look<T>(&mut self, now: Instant, set: &QueueSet<T>, usable: impl FnOnce() -> i64, ended: u64) {
+        let started = match set.mode() {
+            Mode::Queue(_) => set.dispatched_late().saturating_sub(self.started_before),
+            // Nobody waits, and whoever is rejected needs a seat that becomes free.
+            _ => ended,
+        };
+        self.started_before = set.dispatched_late();
+        self.note(now, is_saturated(set, usable), Drained { ended, started });
+    }
+
+    /// Something has happened in the level, which is now saturated or not, that is to say, requests wait, or would be rejected for
+    /// want of a seat.
+    #[inline]
+    pub fn note(&mut self, now: Instant, is_saturated: bool, drained: Drained) {
         if self.is_saturated {
             self.recent_ns = self.recent_ns.saturating_add(now - self.latest);
-            self.recent_ended = self.recent_ended.saturating_add(ended);
+            self.recent.ended = self.recent.ended.saturating_add(drained.ended);
+            self.recent.started = self.recent.started.saturating_add(drained.started);
             if self.recent_ns >= UPDATE_PERIOD {
                 self.update();
             }
@@ -112,28 +153,28 @@ impl DrainMeter {
 
     /// How long a request would have waited that is rejected now: behind so many that wait, with so many running.
     ///
-    /// As long as no request has ended, all that is known is that each takes longer than this. `None` if nobody knows: for a
+    /// As long as none has ended, or none of those that wait has started, all that is known is that each takes longer than this. `None` if nobody knows: for a
     /// saturated level in which nothing runs, and for one that drains so slowly that the wait would be more than five minutes.
     pub fn expected_wait(&self, now: Instant, waiting: usize, running: usize) -> Option<Duration> {
         if running == 0 {
             return (!self.is_saturated).then_some(Duration::ZERO);
         }
         let mut latest = self.clone();
-        latest.note(now, false, 0);
+        latest.note(now, false, Drained::default());
         latest.update();
-        let drained = if latest.ended > 0.0 { latest.ended } else { to_f64(running as u64) };
+        let drained = if latest.drained() > 0.0 { latest.drained() } else { to_f64(running as u64) };
         // The request itself needs a seat too.
         let wait = (to_f64(waiting as u64) + 1.0) * latest.seconds / drained;
         Duration::try_from_secs_f64(wait).ok().filter(|wait| *wait <= WAIT_MAX)
     }
 
-    /// How many requests end in a second while the level is saturated; `None` if none has ended in such a time.
+    /// How many requests drain in a second while the level is saturated; `None` if none has in such a time.
     pub fn rate(&self, now: Instant) -> Option<DrainRate> {
         let mut latest = self.clone();
-        latest.note(now, false, 0);
+        latest.note(now, false, Drained::default());
         latest.update();
-        let per_second = latest.ended / latest.seconds;
-        (latest.ended > 0.0 && per_second.is_finite()).then_some(DrainRate { per_second, counted: latest.ended })
+        let (drained, per_second) = (latest.drained(), latest.drained() / latest.seconds);
+        (drained > 0.0 && per_second.is_finite()).then_some(DrainRate { per_second, counted: drained })
     }
 
     /// When a client should try again that would have had to wait so long: in whole seconds, at least one, and never less than
@@ -163,9 +204,17 @@ impl DrainMeter {
         let weight = FADING_SECONDS * (1.0 - kept) / recent;
         self.seconds = self.seconds * kept + recent * weight;
         // Never quite forgotten: that something has ended is known, however long ago it was.
-        let kept_ended = if self.ended > 0.0 { (self.ended * kept).max(f64::MIN_POSITIVE) } else { 0.0 };
-        self.ended = kept_ended + to_f64(self.recent_ended) * weight;
-        (self.recent_ns, self.recent_ended) = (0, 0);
+        let faded = |count: f64| if count > 0.0 { (count * kept).max(f64::MIN_POSITIVE) } else { 0.0 };
+        self.ended = faded(self.ended) + to_f64(self.recent.ended) * weight;
+        self.started = faded(self.started) + to_f64(self.recent.started) * weight;
+        (self.recent_ns, self.recent) = (0, Drained::default());
+    }
+
+    /// How many requests have drained in the saturated seconds that are remembered.
+    fn drained(&self) -> f64 {
+        // What has happened in no time has not faded yet.
+        let sum = |faded: f64, recent: u64| faded + to_f64(recent);
+        sum(self.ended, self.recent.ended).min(sum(self.started, self.recent.started))
     }
 
     /// A number from 0 to 1, by `SplitMix64`.
@@ -178,10 +227,9 @@ impl DrainMeter {
     }
 }
 
-/// Whether requests of a level wait, or would be rejected for want of a seat. `usable` is how many seats the level could use
-/// now: its limit, or what a ledger says.
+/// Whether requests of a level wait, or would be rejected for want of a seat.
 #[inline]
-pub fn is_saturated<T>(set: &QueueSet<T>, usable: impl FnOnce() -> i64) -> bool {
+fn is_saturated<T>(set: &QueueSet<T>, usable: impl FnOnce() -> i64) -> bool {
     if matches!(set.mode(), Mode::Queue(_) | Mode::Exempt) || set.waiting() > 0 {
         return set.waiting() > 0;
     }
@@ -208,6 +256,11 @@ mod tests {
         Instant::from_nanos(ms * MILLISECOND)
     }
 
+    /// So many have ended, and as many of those that waited have started.
+    fn both(count: u64) -> Drained {
+        Drained { ended: count, started: count }
+    }
+
     /// A level with that many seats, whose requests take from `service` milliseconds to twice that.
     struct Simulated {
         set: QueueSet<i64>,
@@ -231,8 +284,8 @@ mod tests {
         }
 
         fn note(&mut self, now: i64, ended: u64) {
-            let is_saturated = self.set.waiting() > 0;
-            self.meter.note(at(now), is_saturated, ended);
+            let limit = self.set.concurrency_limit();
+            self.meter.look(at(now), &self.set, || limit, ended);
         }
 
         fn arrive(&mut self, now: i64) -> RequestId {
@@ -321,7 +374,7 @@ mod tests {
             let (mut meter, mut now) = (DrainMeter::new(at(0), 1), at(0));
             for (ns, is_saturated, ended) in events {
                 now = now + ns;
-                meter.note(now, is_saturated, ended.into());
+                meter.note(now, is_saturated, both(ended.into()));
             }
             prop_assert!(meter.expected_wait(now, waiting, running).is_none_or(|wait| wait <= WAIT_MAX));
         }
@@ -356,7 +409,7 @@ mod tests {
         // Requests that wait have drawn their time already; this is as if each took fifty times as long.
         let mut meter = level.meter.clone();
         for n in 1..=160 {
-            meter.note(at(10_000 + 500 * n), true, 7);
+            meter.note(at(10_000 + 500 * n), true, both(7));
         }
         let slow = meter.expected_wait(at(90_000), 999, 10).unwrap().as_secs();
         assert!((60..=75).contains(&slow), "{slow} s for a thousand at 14 a second");
@@ -365,9 +418,9 @@ mod tests {
     #[test]
     fn a_service_that_hangs_makes_the_wait_longer_and_longer() {
         let mut meter = DrainMeter::new(at(0), 1);
-        meter.note(at(0), true, 0);
+        meter.note(at(0), true, both(0));
         for n in 1..=1_000 {
-            meter.note(at(10 * n), true, 1);
+            meter.note(at(10 * n), true, both(1));
         }
         let wait_after = |s: i64| meter.expected_wait(at(10_000 + 1_000 * s), 99, 1).unwrap();
         let waits = [0, 10, 30, 50].map(|s| wait_after(s).as_millis());
@@ -380,7 +433,7 @@ mod tests {
     #[test]
     fn before_the_first_end_the_wait_is_at_least_what_has_passed() {
         let mut meter = DrainMeter::new(at(0), 1);
-        meter.note(at(0), true, 0);
+        meter.note(at(0), true, both(0));
         // Ten requests have run for 50 ms and none has ended: the next twenty take at least twice that.
         assert_eq!(meter.expected_wait(at(50), 19, 10).unwrap().as_millis(), 99);
     }
@@ -389,13 +442,13 @@ mod tests {
     fn the_rate_is_that_of_the_saturated_time() {
         let mut meter = DrainMeter::new(at(0), 1);
         assert_eq!(meter.rate(at(100)), None);
-        meter.note(at(1_000), true, 0);
+        meter.note(at(1_000), true, both(0));
         for n in 1..=200 {
-            meter.note(at(1_000 + 10 * n), true, 1);
+            meter.note(at(1_000 + 10 * n), true, both(1));
         }
         // Nobody waits for an hour, and little ends.
-        meter.note(at(3_000), false, 0);
-        meter.note(at(3_600_000), true, 1);
+        meter.note(at(3_000), false, both(0));
+        meter.note(at(3_600_000), true, both(1));
         let rate = meter.rate(at(3_600_000)).unwrap();
         assert!((99.0..101.0).contains(&rate.per_second) && (150.0..=200.0).contains(&rate.counted), "{rate:?}");
     }
@@ -404,7 +457,7 @@ mod tests {
     fn a_level_in_which_nothing_runs_drains_at_once_or_not_at_all() {
         let mut meter = DrainMeter::new(at(0), 1);
         assert_eq!(meter.expected_wait(at(50), 0, 0), Some(Duration::ZERO));
-        meter.note(at(0), true, 0);
+        meter.note(at(0), true, both(0));
         assert_eq!(meter.expected_wait(at(50), 0, 0), None);
     }
 

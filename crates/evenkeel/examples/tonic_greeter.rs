@@ -6,7 +6,6 @@
 #![allow(clippy::print_stdout, reason = "it is there to show something")]
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -17,6 +16,7 @@ use evenkeel::identify::Anonymous;
 use http::uri::PathAndQuery;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::{NamedService, UnaryService};
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
 use tower::Service;
@@ -39,7 +39,7 @@ const OBJECTS: &str = "
 apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: PriorityLevelConfiguration
 metadata: {name: greetings}
-spec: {type: Limited, limited: {nominalConcurrencyShares: 1, limitResponse: {type: Reject}}}
+spec: {type: Limited, limited: {nominalConcurrencyShares: 5, limitResponse: {type: Reject}}}
 ---
 apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: FlowSchema
@@ -53,12 +53,14 @@ spec:
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let flow = FlowControl::builder().server_concurrency(1).objects(OBJECTS).try_build()?;
-    let address: SocketAddr = "127.0.0.1:50051".parse()?;
-    let server = Server::builder().layer(flow.layer(Anonymous)).add_service(Greeter).serve(address);
+    // A seat for greetings, and one for everything else, which goes to the level `catch-all`: that has five shares too.
+    let flow = FlowControl::builder().server_concurrency(2).objects(OBJECTS).try_build()?;
+    let incoming = TcpIncoming::bind("127.0.0.1:0".parse()?)?;
+    let endpoint = Endpoint::from_shared(format!("http://{}", incoming.local_addr()?))?;
+    let server = Server::builder().layer(flow.layer(Anonymous)).add_service(Greeter).serve_with_incoming(incoming);
     tokio::spawn(server);
 
-    let channel = Endpoint::from_static("http://127.0.0.1:50051").connect_lazy();
+    let channel = endpoint.connect_lazy();
     println!("{}", greet(channel.clone(), "Ada").await?.into_inner());
 
     let (first, second) = tokio::join!(greet(channel.clone(), "Ada"), greet(channel, "Grace"));

@@ -96,7 +96,7 @@ pub mod digest {
 pub mod work {
     //! How many seats requests take: what [`FlowLayer::work`](crate::FlowLayer::work) takes.
 
-    pub use crate::layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
+    pub use crate::control::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
     #[doc(inline)]
     pub use evenkeel_engine::LevelInfo;
     #[doc(inline)]
@@ -186,6 +186,23 @@ mod tests {
         let code = PAGE.split("```").skip(1).step_by(2);
         let hidden: Vec<_> = code.flat_map(str::lines).filter(|line| *line == "#" || line.starts_with("# ")).collect();
         assert_eq!(hidden, [""; 0]);
+    }
+
+    #[test]
+    fn control_is_the_bottom_and_layer_and_observe_do_not_know_each_other() {
+        for (folder, others) in [
+            ("control", &["crate::layer", "crate::observe"][..]),
+            ("layer", &["crate::observe"]),
+            ("observe", &["crate::layer"]),
+        ] {
+            let mut text = String::new();
+            source(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder), &mut text);
+            assert!(text.len() > 10_000, "{folder} has been moved");
+            for other in others {
+                let found: Vec<_> = text.lines().filter(|line| line.contains(other)).collect();
+                assert_eq!(found, [""; 0], "in `{folder}`");
+            }
+        }
     }
 
     fn source(folder: &Path, text: &mut String) {

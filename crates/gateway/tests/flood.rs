@@ -101,7 +101,7 @@ async fn gateway(upstream: &Upstream, queuing: &str) -> Running {
     settings.identity.sources = vec![IdentitySource::TrustedHeaders(trusted)];
     let gateway = Gateway::start(settings, Box::new(DirectorySource::new(file.path()))).await.unwrap();
     let address = gateway.addresses()[0];
-    Running { gateway, address }
+    Running { gateway, address, objects: None }
 }
 
 async fn ask(client: &mut Client, tenant: &str) -> u16 {

@@ -304,7 +304,9 @@ impl Replay {
         row.recorded.rejected += u64::from(matches!(record.outcome, Outcome::Rejected(_)));
         // Those that were rejected on arrival did not wait for anything.
         let has_waited = match &record.outcome {
-            Outcome::Rejected(reason) => reason.as_deref() == Some(Rejection::TimeOut.as_str()),
+            Outcome::Rejected(reason) => {
+                [Rejection::TimeOut, Rejection::Cancelled].iter().any(|one| reason.as_deref() == Some(one.as_str()))
+            }
             _ => true,
         };
         if let Some(wait) = record.wait.filter(|_| has_waited) {

@@ -61,6 +61,12 @@ pub trait Outcomes<T> {
         let _ = (now, token, seats);
     }
 
+    /// How much work a request is for the service that has just started: what it came with, unless the caller knows better by now.
+    fn service(&mut self, token: &mut T, service: Nanos) -> Nanos {
+        let _ = token;
+        service
+    }
+
     /// A request has ended.
     fn ended(&mut self, outcome: Outcome<T>);
 }

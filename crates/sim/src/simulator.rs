@@ -6,7 +6,7 @@ use evenkeel_api::Preset;
 use evenkeel_engine::borrowing::SeatDivision;
 use evenkeel_engine::controller::{Borrowing, Objects, ServerConfig};
 use evenkeel_engine::digest::Query;
-use evenkeel_engine::drain::{self, DrainMeter};
+use evenkeel_engine::drain::DrainMeter;
 use evenkeel_engine::level;
 use evenkeel_engine::queue_set::{Arrival, Ended, Finish, NEWCOMER_WAIT, Phase, Rejection};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
@@ -276,13 +276,20 @@ impl<T: Copy> Simulator<T> {
         self.estimator.estimate(Some(request), Query::new(query), &circumstances)
     }
 
-    /// A request arrives. Everything that happens by then happens first.
+    /// A request arrives. Everything that happens by then happens first. If it has to wait, its ticket is there to
+    /// [cancel](Self::cancel) it.
     ///
     /// # Panics
     ///
     /// If the class is not [current](Self::is_current) after that. Configurations change by themselves only when a level
     /// without an object has become idle.
-    pub fn arrive(&mut self, at: Nanos, class: Class, request: NewRequest<T>, outcomes: &mut impl Outcomes<T>) {
+    pub fn arrive(
+        &mut self,
+        at: Nanos,
+        class: Class,
+        request: NewRequest<T>,
+        outcomes: &mut impl Outcomes<T>,
+    ) -> Option<Ticket> {
         self.run_until(at, outcomes);
         let now = self.begin_event(at);
         let NewRequest { token, service, work, patience } = request;
@@ -296,9 +303,11 @@ impl<T: Copy> Simulator<T> {
         }
         let job = Job { token, service, arrived: self.now, started: self.now };
         let arrival = self.engine.arrive(now, class.id, new, job, &mut self.happened);
+        let mut waits = None;
         match arrival {
             Some(Arrival::Started { .. }) => {}
             Some(Arrival::Waiting { id, .. }) => {
+                waits = Some(Ticket { level: class.id, id });
                 if let Some(until) = new.wait_until {
                     self.timeout_at = self.timeout_at.min(until.as_nanos());
                 }
@@ -313,6 +322,18 @@ impl<T: Copy> Simulator<T> {
         }
         self.look_at(class.id, 0);
         self.settle(outcomes);
+        waits
+    }
+
+    /// The client of a waiting request gives up: what it kept with the request, which has no outcome. `None` if it does not wait any
+    /// more. Everything that happens by then happens first.
+    pub fn cancel(&mut self, at: Nanos, ticket: Ticket, outcomes: &mut impl Outcomes<T>) -> Option<T> {
+        self.run_until(at, outcomes);
+        let now = self.begin_event(at);
+        let job = self.engine.cancel(now, ticket, &mut self.happened)?;
+        self.look_at(ticket.level, 0);
+        self.settle(outcomes);
+        Some(job.token)
     }
 
     /// When something happens by itself; `None` if never.
@@ -448,7 +469,8 @@ impl<T: Copy> Simulator<T> {
             self.look_at(ticket.level, 0);
             if let Some(job) = self.engine.payload_mut(ticket) {
                 outcomes.started(self.now, &mut job.token, seats);
-                self.service.begin(self.now, ticket, job.service);
+                let service = outcomes.service(&mut job.token, job.service);
+                self.service.begin(self.now, ticket, service);
             }
         }
         self.happened.started.clear();
@@ -485,7 +507,7 @@ impl<T: Copy> Simulator<T> {
         self.levels[number.index()].note(self.now, set.seats_in_use(), set.waiting() as u64);
         if let Some(meter) = self.meters.get_mut(number.index()) {
             let usable = || self.engine.ledger().map_or(set.concurrency_limit(), |ledger| ledger.usable(level.index()));
-            meter.note(Instant::from_nanos(self.now), drain::is_saturated(set, usable), released);
+            meter.look(Instant::from_nanos(self.now), set, usable, released);
         }
     }
 

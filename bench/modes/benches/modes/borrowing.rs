@@ -95,8 +95,8 @@ fn burst_on_lent_seats(scheme: Scheme, mean: Nanos) -> f64 {
     let wanted = server.nominal(LOW) * 95 / 100;
     let mut reached = None;
     server.run_until(BURST + 20 * SECOND, |server| {
-        if reached.is_none() && server.now >= BURST && server.in_use(LOW) >= wanted {
-            reached = Some(server.now - BURST);
+        if reached.is_none() && server.now() >= BURST && server.in_use(LOW) >= wanted {
+            reached = Some(server.now() - BURST);
         }
     });
     as_f64(reached.unwrap_or(20 * SECOND)) / as_f64(mean)
@@ -113,10 +113,10 @@ fn alternating_bursts(scheme: Scheme) -> (f64, f64) {
     let (mut used, mut usable, mut least) = (0.0, 0.0, 100.0_f64);
     let (mut since, mut before) = (0, (0, 0));
     server.run_until(36 * SECOND, |server| {
-        let span = as_f64(server.now - since);
+        let span = as_f64(server.now() - since);
         used += span * as_f64(before.0);
         usable += span * as_f64(before.1);
-        since = server.now;
+        since = server.now();
         before = (server.in_use(HIGH) + server.in_use(LOW), server.usable_by_loads());
         least = least.min(percent(before.0, before.1));
     });
@@ -131,10 +131,10 @@ fn all_saturated(scheme: Scheme) -> f64 {
     let mut server = Server::new(scheme, names.map(load).into());
     let (mut seat_time, mut since, mut before) = ([0.0; 6], 20 * SECOND, [0; 6]);
     server.run_until(60 * SECOND, |server| {
-        if server.now >= 20 * SECOND {
-            let span = as_f64(server.now - since);
+        if server.now() >= 20 * SECOND {
+            let span = as_f64(server.now() - since);
             seat_time.iter_mut().zip(before).for_each(|(sum, seats)| *sum += span * as_f64(seats));
-            since = server.now;
+            since = server.now();
         }
         before = names.map(|name| server.in_use(name));
     });

@@ -6,11 +6,11 @@
 mod borrowing;
 mod borrowing_cost;
 mod cost;
+mod one_level;
 mod pictures;
 mod queuing;
 mod random;
 mod server;
-mod simulation;
 mod slow_requests;
 
 use evenkeel_bars::Bars;

@@ -2,16 +2,16 @@
 
 use std::cell::LazyCell;
 
+use evenkeel_api::annotations::NewcomerSeats;
 use evenkeel_bars::{Bar, Bars};
-use evenkeel_engine::queue_set::{FlowLimits, Mode, QueueSetConfig, QueuingDiscipline};
+use evenkeel_engine::queue_set::QueuingDiscipline;
 use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
 
 use crate::cost::{Next, cost, shuffle_sharded};
-use crate::simulation::{Arrivals, Client, Contestant, Served, Service};
+use crate::one_level::{Arrivals, Client, Contestant, Served, Service};
 
 const SEATS: i64 = 26;
 const TEN_MS: Service = Service::Between(8 * MILLISECOND, 12 * MILLISECOND);
-const FIFO: (&str, Contestant) = ("FIFO", Contestant::Fifo { seats: 26 });
 
 /// Adds the rows of this chapter.
 pub(crate) fn measure(bars: &mut Bars) {
@@ -139,11 +139,12 @@ fn shuffle_sharded_cost(bars: &mut Bars) {
 }
 
 /// Who is measured, and whether the bar is theirs. All have the same limits.
-fn contestants(queue_length_limit: i64) -> [(&'static str, Contestant, bool); 3] {
-    let shuffle_sharded = Mode::queue(64, 8, queue_length_limit).expect("a valid deal");
-    let per_flow = shuffle_sharded.with_discipline(QueuingDiscipline::PerFlow).with_flow_limits(FlowLimits::AUTO);
-    let level = |mode| Contestant::Level(QueueSetConfig { mode, concurrency_limit: SEATS });
-    [(FIFO.0, FIFO.1, false), ("shuffle-sharded", level(shuffle_sharded), false), ("per-flow", level(per_flow), true)]
+fn contestants(queue_length_limit: i32) -> [(&'static str, Contestant, bool); 3] {
+    [
+        ("FIFO", Contestant::fifo(SEATS), false),
+        ("shuffle-sharded", Contestant::shuffle_sharded(SEATS, queue_length_limit), false),
+        ("per-flow", Contestant::per_flow(SEATS, queue_length_limit, NewcomerSeats::Auto), true),
+    ]
 }
 
 fn greedy_and_small(greedy: usize, outstanding: usize) -> Vec<Client> {

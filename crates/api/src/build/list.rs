@@ -1,5 +1,7 @@
 //! `ListBuilder`: a list of objects on its way.
 
+#![expect(deprecated, reason = "the older versions are served as long as clients use them")]
+
 use std::marker::PhantomData;
 
 use super::state::{HasPriorityLevel, HasType, NoPriorityLevel, NoType};

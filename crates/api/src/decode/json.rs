@@ -338,7 +338,10 @@ mod tests {
 
         #[test]
         fn any_bytes_are_a_tree_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            let _ = parse_json(&bytes);
+            match parse_json(&bytes) {
+                Ok(_) => prop_assert!(std::str::from_utf8(&bytes).is_ok(), "only text is JSON"),
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
         }
     }
 }

@@ -267,7 +267,9 @@ mod tests {
 
         #[test]
         fn any_text_is_a_time_or_an_error(text in "\\PC*") {
-            let _ = text.parse::<Time>();
+            if let Ok(time) = text.parse::<Time>() {
+                prop_assert_eq!(time.to_string().parse::<Time>().unwrap(), time);
+            }
         }
     }
 }

@@ -8,6 +8,7 @@
 macro_rules! declare_type {
     (
         $(#[doc = $doc:literal])+
+        $(#[deprecated(note = $deprecated:literal)])?
         pub struct $Type:ident ($name:expr, $package:ident $(, $union:expr)?) {
             $(
                 $(#[doc = $field_doc:literal])+
@@ -17,6 +18,7 @@ macro_rules! declare_type {
         $(accepted_and_dropped { $( $(#[doc = $dropped_doc:literal])+ $dropped:literal = $dropped_number:literal: $Dropped:ty ),* $(,)? })?
     ) => {
         $(#[doc = $doc])+
+        $(#[deprecated(note = $deprecated)])?
         #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Deserialize)]
         #[serde(default)]
         pub struct $Type {

@@ -21,9 +21,13 @@ pub const QUEUES_MAX: i32 = 10_000_000;
 ///
 /// The versions differ in one member, the shares (API-7): it comes as the argument, the rest is said here once.
 macro_rules! declare_priority_level {
-    ($(#[doc = $doc:literal])+ $shares:ident $wire:literal: $Shares:ty [$($attribute:tt)*]) => {
+    (
+        $(deprecated { spec: $spec_note:literal, limited: $limited_note:literal })?
+        $(#[doc = $doc:literal])+ $shares:ident $wire:literal: $Shares:ty [$($attribute:tt)*]
+    ) => {
         declare_type! {
             /// Defines how many seats a priority level has, and what happens to requests when all of them are taken.
+            $(#[deprecated(note = $spec_note)])?
             pub struct PriorityLevelConfigurationSpec(
                 TypeName::Fixed("PriorityLevelConfigurationSpec"), Flowcontrol, Union {
                     discriminator: "type",
@@ -42,6 +46,7 @@ macro_rules! declare_priority_level {
         declare_type! {
             /// The limits of a level: its share of the server's seats, what it lends and borrows, and what happens to
             /// requests when all seats are taken.
+            $(#[deprecated(note = $limited_note)])?
             pub struct LimitedPriorityLevelConfiguration(
                 TypeName::Fixed("LimitedPriorityLevelConfiguration"), Flowcontrol
             ) {

@@ -1,12 +1,19 @@
-//! `unknown-annotation`: annotations of Evenkeel that are not understood.
+//! `unknown-annotation` and `useless-annotation`: annotations of Evenkeel that are not understood, and those without effect.
 
 use evenkeel_api::annotations;
+use evenkeel_api::v1::PriorityLevelConfiguration;
 
 use crate::analysis::{Analysis, Output};
-use crate::finding::Finding;
+use crate::finding::{Finding, Located};
 use crate::rule::Rule;
+use crate::rules::flows::{is_per_flow, queues};
 
 pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
+    not_understood(analysis, output);
+    without_effect(analysis, output);
+}
+
+fn not_understood(analysis: &Analysis<'_>, output: &mut Output) {
     for located in analysis.checked.objects {
         let own = &located.object.metadata().annotations;
         let values = annotations::not_understood(located.object.kind(), own);
@@ -26,6 +33,37 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
             let help = "correct or remove the annotation; docs/modes.md and docs/check.md describe all of them";
             let finding = Finding::new(Rule::UnknownAnnotation, located, "", message, help);
             output.report.findings.push(finding.at(located.annotation_place(&name)));
+        }
+    }
+}
+
+/// Annotations that only levels which queue per flow heed.
+fn without_effect(analysis: &Analysis<'_>, output: &mut Output) {
+    let has_flow_queues = |level: &PriorityLevelConfiguration| queues(level).is_some() && is_per_flow(level);
+    let mut accuse = |located: &Located<'_>, name: &str, message: String| {
+        let help = format!("set `{}: per-flow` on the level, or remove the annotation", annotations::QUEUING);
+        let finding = Finding::new(Rule::UselessAnnotation, located, "", message, help);
+        output.accuse(analysis, located, finding.at(located.annotation_place(name)));
+    };
+    for (located, level) in analysis.levels.iter().filter(|(_, level)| !has_flow_queues(level)) {
+        for name in [annotations::NEWCOMER_SEATS, annotations::FLOW_SEATS_MAX] {
+            if level.metadata.annotations.contains_key(name) {
+                let message = format!("annotation {name} has no effect: the level does not queue per flow");
+                accuse(located, name, message);
+            }
+        }
+    }
+    for (located, schema) in &analysis.schemas {
+        let name = annotations::FLOW_WEIGHT;
+        let level = &schema.spec.priority_level_configuration.name;
+        let level = analysis.levels.iter().find(|(_, own)| own.name() == level);
+        if schema.metadata.annotations.contains_key(name) && level.is_some_and(|(_, level)| !has_flow_queues(level)) {
+            let level = &schema.spec.priority_level_configuration.name;
+            accuse(
+                located,
+                name,
+                format!("annotation {name} has no effect: the level {level:?} does not queue per flow"),
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Sixty-two faults, each put into a configuration in which nothing is wrong: every one is found, at the object that has it.
+//! Sixty-five faults, each put into a configuration in which nothing is wrong: every one is found, at the object that has it.
 
 use evenkeel_api::decode::{Document, Node, parse_yaml};
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
@@ -44,7 +44,7 @@ const EVERYTHING: &str = "nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*
                           resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]";
 
 #[rustfmt::skip] // a table
-const FAULTS: [(Edit, Rule, &str); 62] = [
+const FAULTS: [(Edit, Rule, &str); 65] = [
     // One object is wrong in itself.
     (Replace("matchingPrecedence: 1000", "matchingPrecedence: 10001"), Rule::InvalidObject, "tenants-flow"),
     (Replace("matchingPrecedence: 1000", "matchingPrecedence: -5"), Rule::InvalidObject, "tenants-flow"),
@@ -113,6 +113,9 @@ const FAULTS: [(Edit, Rule, &str); 62] = [
     (Edit::Call("webhooks", "etl-flow"), Rule::Inversion, "etl-flow"),
     (Replace("{name: etl}, spec: {type: Limited", "{name: etl, annotations: {evenkeel.dev/queuing: each}}, spec: {type: Limited"), Rule::UnknownAnnotation, "etl"),
     (Replace("{name: health}", "{name: health, annotations: {evenkeel.dev/ignore: 'one-flow,no-such-rule'}}"), Rule::UnknownAnnotation, "health"),
+    (Replace("{name: etl}, spec: {type: Limited", "{name: etl, annotations: {evenkeel.dev/newcomer-seats: '3'}}, spec: {type: Limited"), Rule::UselessAnnotation, "etl"),
+    (Replace("{name: hooks}, spec: {type: Limited", "{name: hooks, annotations: {evenkeel.dev/queuing: per-flow, evenkeel.dev/flow-seats-max: '50%'}}, spec: {type: Limited"), Rule::UselessAnnotation, "hooks"),
+    (Replace("{name: tenants-flow}", "{name: tenants-flow, annotations: {evenkeel.dev/flow-weight: '2'}}"), Rule::UselessAnnotation, "tenants-flow"),
     (Edit::Test("GET", "/healthz", "tenants-flow"), Rule::ClassificationTest, "a-test"),
 ];
 
@@ -219,6 +222,29 @@ fn objects_can_be_silenced() {
         1,
     );
     assert_eq!(rules(&other), [Rule::LendsEverything]);
+}
+
+/// The same annotations where they mean something.
+#[test]
+fn annotations_about_flows_are_at_home_in_levels_that_queue_per_flow() {
+    let seats = "evenkeel.dev/newcomer-seats: '3', evenkeel.dev/flow-seats-max: '50%'";
+    let annotated = |queuing: &str| {
+        let level = format!("{{name: tenants, annotations: {{{queuing}{seats}}}}}, spec: {{type");
+        let schema = "{name: tenants-flow, annotations: {evenkeel.dev/flow-weight: '2'}}";
+        good().replacen("{name: tenants}, spec: {type", &level, 1).replacen("{name: tenants-flow}", schema, 1)
+    };
+    let found = report(&annotated(""), &[], &[]).findings;
+    let messages: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+    let why = "has no effect: the level does not queue per flow";
+    assert_eq!(
+        messages,
+        [
+            format!("annotation evenkeel.dev/newcomer-seats {why}").as_str(),
+            &format!("annotation evenkeel.dev/flow-seats-max {why}"),
+            "annotation evenkeel.dev/flow-weight has no effect: the level \"tenants\" does not queue per flow",
+        ]
+    );
+    assert_eq!(report(&annotated("evenkeel.dev/queuing: per-flow, "), &[], &[]), Report::default());
 }
 
 /// What the server has by itself is not accused, whatever it says (TL-13).

@@ -90,9 +90,12 @@ impl<'a> Text<'a> {
         let at = place.at?;
         let number = usize::try_from(at.line).ok()?;
         let line = self.lines.get(place.file.as_str())?.get(number.checked_sub(1)?)?;
-        let line = printable(&line.replace('\t', " ")).into_owned();
+        let line = line.replace('\t', " ");
         let column = usize::try_from(at.column).ok()?.checked_sub(1)?;
-        let start = line.char_indices().nth(column).map_or(line.len(), |(byte, _)| byte);
+        let before = line.char_indices().nth(column).map_or(line.as_str(), |(byte, _)| &line[..byte]);
+        // Escapes are longer than what they stand for.
+        let start = printable(before).len();
+        let line = printable(&line).into_owned();
         let end = start + word_length(line.get(start..).unwrap_or_default());
         Some((line, number, start..end))
     }

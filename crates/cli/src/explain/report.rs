@@ -214,7 +214,7 @@ mod tests {
         assert!(text.lines().all(|line| printable(line) == line), "{text:?}");
         assert!(
             text.contains(
-                "user         eve\u{fffd}]0;owned\u{fffd}\u{fffd} (in dev\u{fffd}2J\u{fffd}, system:authenticated)\n"
+                "user         eve\\u{1b}]0;owned\\u{7}\\u{a} (in dev\\u{9b}2J\\u{202e}, system:authenticated)\n"
             ),
             "{text}"
         );

@@ -327,7 +327,7 @@ mod tests {
         replay.read(&mut input(log), |_, _| ());
         let text = render(&replay.finish(), 0, ColorChoice::Never.paint(&std::io::stdout()), None);
         assert!(text.lines().all(|line| printable(line) == line), "{text:?}");
-        let name = "eve\u{fffd}]0;owned\u{fffd}\u{fffd}\u{fffd}";
+        let name = r"eve\u{1b}]0;owned\u{7}\u{a}\u{202e}";
         assert!(text.contains(&format!("/{name} ")), "the flow: {text}");
         assert!(text.contains(&format!("  {name} list ")), "the classification: {text}");
     }

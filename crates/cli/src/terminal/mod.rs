@@ -13,7 +13,7 @@ pub(crate) use color::{ColorChoice, Paint, Shade};
 pub(crate) use number::{milliseconds, thousands};
 pub(crate) use output_format::OutputFormat;
 pub(crate) use print::{Reader, pretty_json, print, written};
-pub(crate) use printable::{printable, printable_json};
+pub(crate) use printable::{is_printable, printable, printable_json};
 pub(crate) use status_line::StatusLine;
 pub(crate) use table::{Column, Table};
 pub(crate) use width::{taken, text_width, width};

@@ -228,6 +228,6 @@ mod tests {
     fn cells_have_nothing_that_a_terminal_would_carry_out() {
         let mut grid = grid();
         grid.push(String::new(), Tone::Normal, ["\u{1b}[2Jx\u{202e}".to_owned()]);
-        assert_eq!(grid.rows[1].cells, ["�[2Jx�"]);
+        assert_eq!(grid.rows[1].cells, [r"\u{1b}[2Jx\u{202e}"]);
     }
 }

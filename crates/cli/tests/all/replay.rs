@@ -136,28 +136,8 @@ fn the_report_is_one_page_with_its_pictures_inside() {
 
 // === The log of a gateway ===
 
-/// Two levels' worth of trouble: a level with short queues, so that requests wait and are rejected.
-const OBJECTS: &str = "\
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {name: tenants}
-spec:
-  type: Limited
-  limited:
-    nominalConcurrencyShares: 100
-    limitResponse: {type: Queue, queuing: {queues: 8, handSize: 1, queueLengthLimit: 6}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {name: tenants}
-spec:
-  priorityLevelConfiguration: {name: tenants}
-  matchingPrecedence: 100
-  distinguisherMethod: {type: ByUser}
-  rules:
-  - subjects: [{kind: User, user: {name: '*'}}]
-    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
-";
+/// A level with short queues, so that requests wait and are rejected.
+const OBJECTS: &str = include_str!("../../../replay/tests/objects/tenants.yaml");
 
 const SEATS: &str = "4";
 const SERVICE_TIME: Duration = Duration::from_millis(40);

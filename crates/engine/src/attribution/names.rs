@@ -5,14 +5,13 @@ use super::heavy_hitters::Key;
 use crate::Flow;
 
 /// The names of some flows. Names come with arrivals only, so a flow that has become heavy is marked, and its name is taken
-/// from its next request. As long as there is room, some names are taken before it is known whether they matter.
+/// from its next request. As long as there is room, every name is taken before it is known whether it matters: a flow that
+/// holds seats for long may not send another request.
 #[derive(Debug)]
 pub(super) struct Names {
     entries: Vec<Entry>,
     /// For each slot of a table of open addressing, the place of its entry plus one; zero if it is free.
     index: Vec<u8>,
-    /// A bit for each flow whose name is taken because there is room. Flows share bits: the first that comes clears it.
-    spare: u64,
     /// A bit for each heavy flow whose name is wanted. Flows whose names are known leave it: one of them that comes often would
     /// clear it each time before the flow comes that it was set for. What they cost is a look too many.
     wanted: u64,
@@ -63,7 +62,7 @@ impl Names {
     /// Whether the name of a flow that arrives may be wanted.
     #[inline]
     pub(super) fn may_want(&self, key: FlowKey) -> bool {
-        (self.wanted | self.spare) & bit(key) != 0
+        self.wanted & bit(key) != 0 || (self.entries.len() < NAMES_MAX && self.find(key).is_none())
     }
 
     /// A flow has become heavy.
@@ -80,16 +79,12 @@ impl Names {
         self.exchanges_left = EXCHANGES_MAX;
         // A flow that is still heavy is wanted again.
         self.wanted = 0;
-        if self.entries.len() < NAMES_MAX {
-            self.spare = u64::MAX;
-        }
     }
 
     /// Learns the name of a flow whose request arrives, if there is room or if it is heavier than another one whose name is
     /// known.
     #[cold]
     pub(super) fn learn(&mut self, key: FlowKey, flow: &Flow<'_>, weight: impl Fn(FlowKey) -> u64) {
-        self.spare &= !bit(key);
         if self.find(key).is_some() {
             return;
         }
@@ -155,7 +150,7 @@ fn slot(key: FlowKey) -> usize {
 
 impl Default for Names {
     fn default() -> Self {
-        Self { entries: Vec::new(), index: Vec::new(), spare: u64::MAX, wanted: 0, exchanges_left: EXCHANGES_MAX }
+        Self { entries: Vec::new(), index: Vec::new(), wanted: 0, exchanges_left: EXCHANGES_MAX }
     }
 }
 
@@ -234,13 +229,28 @@ mod tests {
 
     #[test]
     fn a_name_is_wanted_until_it_is_known() {
-        let mut names = Names { spare: 0, ..Names::default() };
-        assert!(!names.may_want(FlowKey(3)));
-        names.want(FlowKey(3));
-        assert!(names.may_want(FlowKey(3)));
-        names.learn(FlowKey(3), &Flow::new("s", "x"), |_| 1);
-        names.want(FlowKey(3));
-        assert!(!names.may_want(FlowKey(3)));
+        let (mut names, late) = (Names::default(), FlowKey(10_000));
+        for number in 0..NAMES_MAX as u64 {
+            assert!(names.may_want(late), "there is room");
+            names.learn(FlowKey(number), &Flow::new("s", "x"), |_| 1);
+        }
+        assert!(!names.may_want(late));
+        names.want(late);
+        assert!(names.may_want(late));
+        names.learn(late, &Flow::new("s", "x"), |key| 1 + u64::from(key == late));
+        names.want(late);
+        assert!(names.get(late).is_some() && !names.may_want(late));
+    }
+
+    /// One request may be all that comes of a flow.
+    #[test]
+    fn at_1_while_there_is_room_the_first_request_of_every_flow_names_it() {
+        let mut names = Names::default();
+        for number in 0..NAMES_MAX as u64 {
+            assert!(names.may_want(FlowKey(number)), "{number}");
+            names.learn(FlowKey(number), &Flow::new("s", "x"), |_| 1);
+            assert!(!names.may_want(FlowKey(number)), "{number}");
+        }
     }
 
     /// A heavy flow gets its name though another one with the same bit always comes before it.

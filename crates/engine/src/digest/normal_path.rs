@@ -302,8 +302,10 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics(path in "\\PC{0,20}") {
-            let _ = normal_path(&path);
+        fn the_normal_form_of_any_text_is_normal(path in "\\PC{0,20}") {
+            if let Ok(first) = normal_path(&path) {
+                prop_assert_eq!(&*normal_path(&first.path).unwrap().path, &*first.path);
+            }
         }
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Core<T> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Totals {
     pub(super) dispatched: u64,
+    /// Of these, the requests that had waited.
+    pub(super) dispatched_late: u64,
     pub(super) rejected: u64,
     pub(super) cancelled: u64,
 }

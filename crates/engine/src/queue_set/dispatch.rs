@@ -26,6 +26,8 @@ impl<T> Core<T> {
             order.blocked(next);
             return false;
         }
+        // One that is started in the moment in which it arrived has not waited, whoever else waits.
+        self.totals.dispatched_late += u64::from(request.arrived < now);
         let work = self.seats.fit(request.work);
         request.stage = Stage::Executing(Run::starting(now));
         request.work = work;

@@ -96,6 +96,12 @@ impl<T> QueueSet<T> {
         self.core.waiting
     }
 
+    /// How many requests have been started that had waited.
+    #[inline]
+    pub fn dispatched_late(&self) -> u64 {
+        self.core.totals.dispatched_late
+    }
+
     /// How many requests are executing; lingering ones are not.
     #[inline]
     pub fn executing(&self) -> usize {
@@ -196,7 +202,7 @@ impl<T> QueueSet<T> {
     /// What has happened so far.
     pub fn counters(&self) -> Counters {
         let (last_dispatch_r, last_dispatch_s) = self.discipline.inspect().last_start();
-        let Totals { dispatched, rejected, cancelled } = self.core.totals;
+        let Totals { dispatched, rejected, cancelled, dispatched_late: _ } = self.core.totals;
         Counters { dispatched, rejected, cancelled, last_dispatch_r, last_dispatch_s }
     }
 

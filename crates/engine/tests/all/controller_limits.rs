@@ -3,13 +3,14 @@
 use crate::busy_engine;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use busy_engine::{BusyEngine, Came, LINGERING, objects, queuing, rejecting, schema, with_queues};
 use evenkeel_api::v1::PriorityLevelConfiguration;
-use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::controller::Objects;
 use evenkeel_engine::queue_set::{Finish, Phase, QueueSet};
 use evenkeel_engine::time::{MILLISECOND, SECOND};
+use evenkeel_engine::{Ticket, WorkEstimate};
 
 const ONE_SEAT: WorkEstimate = WorkEstimate::ONE_SEAT;
 
@@ -92,6 +93,22 @@ fn we_4_the_cap_of_a_level_that_no_longer_queues_stays_until_the_level_goes() {
     server.apply(Objects::default());
     server.apply(with(&rejecting("batch", 5)));
     assert_eq!(caps(&server), (None, None), "it is another level");
+}
+
+#[test]
+fn we_4_the_cap_follows_the_seats_of_the_server_without_a_new_configuration() {
+    let level = PriorityLevelConfiguration::builder("batch").limited(|l| l.shares(5).queue(|q| q.hand_size(1))).build();
+    let mut server = BusyEngine::new(200);
+    server.apply(objects(&[level], &[schema("s", "batch", 500)]));
+    let configuration = server.engine.configuration();
+    let cap =
+        || configuration.schemas().iter().find(|schema| &*schema.name == "s").expect("it is used").level.seat_cap();
+    assert_eq!(cap(), Some(15));
+    let statistics = server.control("batch").statistics();
+    server.engine.set_server_limit(80, server.now, &mut |_: Ticket, _: &mut u32| {});
+    assert_eq!((cap(), server.control("batch").limits().nominal), (Some(6), 40));
+    assert!(Arc::ptr_eq(&configuration, &server.engine.configuration()), "nothing is compiled");
+    assert_eq!(server.control("batch").statistics(), statistics, "what is known of the demand stays as it is (CL-11)");
 }
 
 #[test]

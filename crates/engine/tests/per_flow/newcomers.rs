@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_api::annotations::{NewcomerSeats, SeatShare};
+use evenkeel_engine::drain::DrainMeter;
 use evenkeel_engine::queue_set::{
     Arrival, FlowLimits, Mode, NoEffects, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
 };
@@ -67,6 +68,36 @@ fn pf_10_the_first_burst_of_a_flow_leaves_seats_to_newcomers() {
     // Each newcomer gets a seat while there is one.
     finish(&mut set, 5020, running);
     assert_eq!([3, 4, 5].map(|flow| arrive(&mut set, 5021, flow, 1).len()), [1, 1, 0]);
+}
+
+/// Newcomers pass those that wait. However many they are, a rejected client is told how long those take that it would wait behind.
+#[test]
+fn pf_10_the_expected_wait_goes_by_those_that_wait() {
+    let (mut set, mut meter) = (set(8, FlowLimits::AUTO), DrainMeter::new(at(0), 7));
+    let look = |set: &Set, meter: &mut DrainMeter, now, ended| meter.look(at(now), set, || 8, ended);
+    let mut slow = arrive(&mut set, 0, SLOW, 120);
+    look(&set, &mut meter, 0, 0);
+    assert_eq!(slow.len(), 6);
+    let mut now = 0;
+    for round in 1..=360 {
+        now = 100 * round;
+        // From the sixth second on, one of the slow requests ends in each.
+        if now >= 6000 && now % 1000 == 0 {
+            let ended = slow.remove(0);
+            slow.extend(finish(&mut set, now, [ended]));
+            look(&set, &mut meter, now, 1);
+        }
+        let newcomer = arrive(&mut set, now, 1000 + round.unsigned_abs(), 1);
+        look(&set, &mut meter, now, 0);
+        assert_eq!(newcomer.len(), 1, "round {round}");
+        finish(&mut set, now + 10, newcomer);
+        look(&set, &mut meter, now + 10, 1);
+    }
+    assert_eq!((set.waiting(), slow.len()), (83, 6));
+    let advice = meter.advise(at(now + 10), &set);
+    let expected = advice.expected_wait.unwrap().as_secs();
+    assert!((75..=100).contains(&expected), "84 at one a second, not at eleven: {advice:?}");
+    assert!(advice.retry_after >= advice.expected_wait.unwrap());
 }
 
 #[test]

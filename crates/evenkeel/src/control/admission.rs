@@ -1,17 +1,19 @@
 //! A request in its level. It ends when this is dropped, whatever it was doing.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use evenkeel_api::Preset;
 use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
+use evenkeel_engine::time::{Instant, Nanos};
 
-use crate::control::level::Wakers;
+use crate::control::level::{LevelState, Wakers};
 use crate::control::long_running::Counting;
 use crate::control::rejected::Rejected;
 use crate::control::seat_times::SeatTimes;
 use crate::control::snapshot::Destination;
-use crate::observe::trace;
+use crate::control::trace;
 
 /// A request that has arrived, and the way to everything that concerns it.
 ///
@@ -21,8 +23,8 @@ use crate::observe::trace;
 pub(crate) struct Admission {
     pub(crate) destination: Arc<Destination>,
     pub(crate) id: RequestId,
-    /// The seats that it was estimated to take.
-    pub(crate) seats: u32,
+    /// The seats that it takes.
+    pub(crate) seats: AtomicU32,
     /// The queue that it was put into, if there are queues.
     pub(crate) queue: Option<u32>,
     /// Whether it counts among the long-running requests.
@@ -59,6 +61,32 @@ impl Admission {
         start.map_or(Duration::ZERO, |(arrived, started)| Duration::from_nanos((started - arrived).unsigned_abs()))
     }
 
+    /// The flow of the request is charged that much more seat-time, or less; nothing happens unless it runs.
+    pub(crate) fn charge(&self, seat_time: Nanos) {
+        self.change(|state, now, wakers| state.charge(now, self.id, seat_time, wakers));
+    }
+
+    /// The request holds so many seats from now on, if it runs and takes any.
+    pub(crate) fn set_seats(&self, seats: u32) {
+        if let Some(held) = self.change(|state, now, wakers| state.set_seats(now, self.id, seats, wakers)) {
+            self.seats.store(held, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets something happen to the request, and wakes those whom that concerns.
+    fn change<R>(&self, change: impl FnOnce(&mut LevelState, Instant, &mut Wakers) -> R) -> R {
+        let (upkeep, level) = (&self.destination.upkeep, &self.destination.level);
+        let mut wakers = Wakers::default();
+        let now = upkeep.clock.now();
+        upkeep.server.before_event(now);
+        let mut state = level.lock();
+        let now = state.at(now);
+        let result = change(&mut state, now, &mut wakers);
+        drop(state);
+        wakers.wake();
+        result
+    }
+
     /// What the request is doing, once everything that is due in its level has been done.
     pub(crate) fn phase_after_timeouts(&self) -> Option<Phase> {
         let mut wakers = Wakers::default();
@@ -88,7 +116,7 @@ impl Admission {
         let (reason, advice) = (state.take_reason(self.id), state.advise());
         drop(state);
         trace::gave_up(self.destination.schema(), reason);
-        Rejected::new(reason, advice, self.seats, self.queue, &self.destination)
+        Rejected::new(reason, advice, self.seats.load(Ordering::Relaxed), self.queue, &self.destination)
     }
 }
 

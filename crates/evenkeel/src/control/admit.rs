@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use evenkeel_engine::WorkEstimate;
@@ -17,7 +18,7 @@ use crate::control::flow_control::FlowControl;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
 use crate::control::request::FlowRequest;
-use crate::layer::work::EstimateWork;
+use crate::control::work::EstimateWork;
 
 /// Lets a request in: waits until it may run. Made by [`FlowControl::admit`].
 ///
@@ -137,7 +138,7 @@ impl Waiting {
     /// Where the request belongs, the seats that it will take and the queue that it is in, unless the future has resolved.
     pub(crate) fn class_seats_and_queue(&self) -> Option<(Class, u32, Option<u32>)> {
         let admission = self.admission.as_ref()?;
-        Some((Class(Arc::clone(&admission.destination)), admission.seats, admission.queue))
+        Some((Class(Arc::clone(&admission.destination)), admission.seats.load(Ordering::Relaxed), admission.queue))
     }
 
     /// The time for the request is over, and it will be dropped.

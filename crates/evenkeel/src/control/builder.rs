@@ -19,8 +19,8 @@ use crate::control::into_objects::IntoObjects;
 use crate::control::object_problems::{self, InvalidObjects, ObjectProblem};
 use crate::control::observers::Observers;
 use crate::control::seat_division::DivisionChoice;
+use crate::control::trace;
 use crate::control::upkeep::Keeper;
-use crate::observe::trace;
 
 /// Sets up a [`FlowControl`]. By default it is for an ordinary HTTP service: one level has all seats, users take turns, and
 /// requests are their methods and paths. [`kubernetes`](Self::kubernetes) makes it one for a Kubernetes API.

@@ -1,16 +1,14 @@
 //! `FlowControl`: decides for a whole service which requests run, wait or are rejected.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_api::{Kind, Preset};
-use evenkeel_engine::controller::{
-    Applied, Borrowing, ControlledLevel, Controller, Dangling, Objects, TooFewSeats, Unusable,
-};
+use evenkeel_engine::controller::{Applied, Borrowing, Controller, Dangling, Objects, TooFewSeats, Unusable};
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Rejection};
@@ -21,11 +19,14 @@ use crate::control::admission::Admission;
 use crate::control::admit::{Admit, Arrived, Place, Waiting};
 use crate::control::builder::FlowControlBuilder;
 use crate::control::clock::{Clock, nanos};
+use crate::control::counts::{Access, Mark};
+use crate::control::digests::{DigestId, Digests};
 use crate::control::into_objects::IntoObjects;
 use crate::control::kept_details::KeptDetails;
 use crate::control::known_levels::KnownLevels;
 use crate::control::ledger::SharedLedger;
 use crate::control::level::{Waiter, Wakers};
+use crate::control::level_events::Arriving;
 use crate::control::long_running::Counting;
 use crate::control::object_problems::{self, InvalidObjects};
 use crate::control::observers::Observers;
@@ -34,13 +35,9 @@ use crate::control::rejected::Rejected;
 use crate::control::request::{Details, FlowRequest, Incoming};
 use crate::control::seat_division::{DivisionChoice, SeatController, preset_borrowing};
 use crate::control::snapshot::{Destination, LevelChanges, LevelTable, Snapshot};
+use crate::control::trace;
 use crate::control::upkeep::Upkeep;
-use crate::layer::digests::{DigestId, Digests};
-use crate::layer::work::{EstimateWork, WorkInput};
-use crate::observe::events::Arriving;
-use crate::observe::metrics::{Access, Mark};
-use crate::observe::status::LevelStatus;
-use crate::observe::trace;
+use crate::control::work::{EstimateWork, WorkInput};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Decides which requests of a service run, wait or are rejected. Clones share everything.
@@ -368,11 +365,6 @@ impl FlowControl {
         self.shared.upkeep.clock.std_start()
     }
 
-    /// What is going on in every level, in ascending byte order of their names.
-    pub fn status(&self) -> Vec<LevelStatus> {
-        self.shared.status()
-    }
-
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -446,7 +438,7 @@ impl FlowControl {
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
         let counting = Counting::new(is_long_running);
-        let (destination, seats) = (Arc::clone(destination), work.max_seats());
+        let (destination, seats) = (Arc::clone(destination), AtomicU32::new(work.max_seats()));
         let times = request.times.cloned();
         let admission = Admission { destination, id, seats, queue: number(queue), counting, times, has_expired: false };
         if let Some(change) = change {
@@ -566,17 +558,6 @@ impl Shared {
     pub(crate) fn controlled(&self) -> (ControllerGuard<'_>, Arc<Snapshot>) {
         let control = ControllerGuard(self.control());
         (control, self.snapshot.load_full())
-    }
-
-    fn status(&self) -> Vec<LevelStatus> {
-        let control = self.control();
-        let table = self.snapshot.load();
-        let levels = control.controller.levels();
-        let borrowing = control.controller.borrowing();
-        let status = |(name, level): (&str, &ControlledLevel)| {
-            Some(LevelStatus::new(name, level, borrowing, table.levels.get(level.id())?))
-        };
-        levels.filter_map(status).collect()
     }
 
     fn adjust(&self) {

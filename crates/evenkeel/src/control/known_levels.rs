@@ -7,13 +7,13 @@ use evenkeel_engine::limits::ratio_denominator;
 use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::Instant;
 
+use crate::control::counts::{ControlGauges, Modes};
+#[cfg(feature = "metrics")]
+use crate::control::counts::{LevelSample, ServerSample};
 use crate::control::level::Level;
 use crate::control::seat_division::SeatController;
 use crate::control::snapshot::LevelTable;
 use crate::control::upkeep::Upkeep;
-use crate::observe::metrics::{ControlGauges, Modes};
-#[cfg(feature = "metrics")]
-use crate::observe::metrics::{LevelSample, ServerSample};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The levels by name, each as it is or as it last was. Requests have nothing to do with it.

@@ -11,13 +11,13 @@ use evenkeel_engine::level;
 use evenkeel_engine::queue_set::{Effects, Ended, Mode, Phase, QueueSet, QueueSetConfig, Rejection, RequestId};
 use evenkeel_engine::time::Instant;
 
+use crate::control::counts::{Ending, LevelMetrics, Mark, Notes, Readings};
 use crate::control::kept_details::KeptDetails;
 use crate::control::ledger::{Grant, Handover, LevelGrants};
 use crate::control::observers::LevelObserver;
 use crate::control::rare_list::RareList;
 use crate::control::retry::RetryAdvisor;
 use crate::control::upkeep::Upkeep;
-use crate::observe::metrics::{Ending, LevelMetrics, Mark, Notes, Readings};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// A level. Its lock is held for the length of one decision, tens of nanoseconds.

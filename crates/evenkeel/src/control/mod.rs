@@ -1,16 +1,22 @@
-//! The flow control itself: it takes requests in, lets them wait, wakes them, and follows its objects.
+//! The flow control itself: it takes requests in, lets them wait, wakes them, counts them, and follows its objects. It knows
+//! nothing of `layer` and `observe`, which are built on it.
 
 pub(crate) mod admission;
 pub(crate) mod admit;
 pub(crate) mod builder;
 pub(crate) mod class;
 pub(crate) mod clock;
+pub(crate) mod counts;
+pub(crate) mod digests;
+#[cfg(feature = "check")]
+mod findings;
 pub(crate) mod flow_control;
 pub(crate) mod into_objects;
 pub(crate) mod kept_details;
 pub(crate) mod known_levels;
 pub(crate) mod ledger;
 pub(crate) mod level;
+pub(crate) mod level_events;
 pub(crate) mod long_running;
 pub(crate) mod object_problems;
 pub(crate) mod observers;
@@ -22,4 +28,7 @@ pub(crate) mod retry;
 pub(crate) mod seat_division;
 pub(crate) mod seat_times;
 pub(crate) mod snapshot;
+pub(crate) mod trace;
+pub(crate) mod uid_headers;
 pub(crate) mod upkeep;
+pub(crate) mod work;

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::control::admission::Admission;
 use crate::control::class::Class;
+use crate::control::clock::nanos;
 use crate::control::long_running::LongRunning;
-use crate::layer::uid_headers::UidHeaders;
+use crate::control::uid_headers::UidHeaders;
 
 /// The right to run, and the seats that go with it.
 ///
@@ -50,10 +52,57 @@ impl Permit {
         Class(Arc::clone(&self.0.destination))
     }
 
-    /// The seats that the request was estimated to take: the most that it holds at any time. None for one that
+    /// The seats that the request takes: as it was estimated, unless they were [changed](Self::set_seats) since. None for one that
     /// [takes no seat](crate::WorkEstimate::NO_SEAT).
     pub fn seats(&self) -> u32 {
-        self.0.seats
+        self.0.seats.load(Ordering::Relaxed)
+    }
+
+    /// The request turns out to take more of the service than it was estimated to, or less: it holds so many seats from now on, at
+    /// least one. More are taken at once; the level may be above its limit then, and lets nobody in until enough requests have ended.
+    /// Fewer serve others at once. A request that takes no seat stays as it is.
+    ///
+    /// ```
+    /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let flow = FlowControl::builder().server_concurrency(20).build();
+    /// let (user, request) = (User::new("alice", ["system:authenticated"]), RequestInfo::for_path("get", "/report"));
+    /// let attributes = Attributes { user: &user, request: &request };
+    /// let permit = flow.admit(attributes, WorkEstimate::ONE_SEAT).await.unwrap();
+    /// // The report turns out to have a million rows.
+    /// permit.set_seats(8);
+    /// assert_eq!(permit.seats(), 8);
+    /// # }
+    /// ```
+    pub fn set_seats(&self, seats: u32) {
+        self.0.set_seats(seats);
+    }
+
+    /// The request costs more than the time for which it holds its seats: its flow is charged this much seat-time in addition, so that
+    /// its next turn comes later. The seats of nobody change.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// # use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// # let flow = FlowControl::builder().build();
+    /// # let (user, request) = (User::new("alice", ["system:authenticated"]), RequestInfo::default());
+    /// # let permit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT).await.unwrap();
+    /// // A query that the database goes on working at when the response is there.
+    /// permit.charge(Duration::from_millis(300));
+    /// # }
+    /// ```
+    pub fn charge(&self, seat_time: Duration) {
+        self.0.charge(nanos(seat_time));
+    }
+
+    /// The request costs less than it was [charged](Self::charge): this much seat-time is taken back.
+    pub fn refund(&self, seat_time: Duration) {
+        self.0.charge(-nanos(seat_time));
     }
 
     /// The queue of the level that the request came through, counted from 0; `None` if the level has no queues.

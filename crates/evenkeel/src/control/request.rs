@@ -7,9 +7,9 @@ use evenkeel_api::Preset;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, User, WorkEstimate};
 
+use crate::control::digests::DigestId;
 use crate::control::seat_times::SeatTimes;
-use crate::layer::digests::DigestId;
-use crate::layer::work::EstimateWork;
+use crate::control::work::EstimateWork;
 
 /// A request that is about to arrive.
 ///

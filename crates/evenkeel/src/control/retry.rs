@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::drain::{self, Advice, DrainMeter, DrainRate};
+use evenkeel_engine::drain::{Advice, DrainMeter, DrainRate};
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
@@ -37,7 +37,7 @@ impl RetryAdvisor {
     pub(crate) fn note(&mut self, now: Instant, set: &LevelQueueSet, grants: Option<&LevelGrants>, ended: u64) {
         // Where seats are granted one by one, the limit of the queue set is what it uses.
         let usable = || grants.map_or_else(|| set.concurrency_limit(), LevelGrants::usable);
-        self.meter.note(now, drain::is_saturated(set, usable), ended);
+        self.meter.look(now, set, usable, ended);
     }
 
     /// A request was rejected, or has given up.

@@ -14,8 +14,8 @@ use crate::control::ledger::SharedLedger;
 use crate::control::level::{Level, Wakers};
 use crate::control::long_running::LongRunningCount;
 use crate::control::observers::Observers;
+use crate::control::uid_headers::UidHeaders;
 use crate::control::upkeep::Upkeep;
-use crate::layer::uid_headers::UidHeaders;
 
 /// A configuration and the levels that it leads to. It never changes.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use evenkeel_engine::time::Instant;
 use tokio::sync::Notify;
 
 use crate::control::clock::Clock;
+use crate::control::counts::ServerMetrics;
 use crate::control::level::{Level, Reschedule, Wakers};
-use crate::observe::metrics::ServerMetrics;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// The list of what is to be done, shared by all who add to it.

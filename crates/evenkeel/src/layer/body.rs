@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 
 use crate::control::long_running::LongRunning;
 use crate::control::permit::{HeldPermit, SharedPermit};
-use crate::layer::work::Watch;
+use crate::control::work::Watch;
 
 pin_project! {
     /// The body of a response: that of the service, or a short text of the layer with the reason why there is none.

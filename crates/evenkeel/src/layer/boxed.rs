@@ -9,12 +9,12 @@ use evenkeel_engine::digest::{DigestError, Query};
 use evenkeel_engine::{RequestInfo, User, WorkEstimate};
 use http::request::Parts;
 
+use crate::control::work::{EstimateWork, Watch, WorkInput};
 use crate::layer::admitted::RequestOnly;
 use crate::layer::digest::{Digest, Digested};
 use crate::layer::flow_layer::FlowLayer;
 use crate::layer::identify::{Identify, Unidentified};
 use crate::layer::occupancy::Occupancy;
-use crate::layer::work::{EstimateWork, Watch, WorkInput};
 
 /// A [`FlowLayer`] that can be named, in a struct or as the type that a function returns. Made by [`FlowLayer::boxed`].
 ///

@@ -9,6 +9,7 @@ use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths, Query};
 use http::Uri;
 use http::request::Parts;
 
+use crate::control::digests::DigestInfo;
 use crate::layer::deadline;
 use crate::layer::occupancy::Occupancy;
 
@@ -88,6 +89,14 @@ pub(crate) fn target(uri: &Uri) -> &str {
 #[inline]
 pub(crate) fn query(uri: &Uri) -> Query<'_> {
     Query::new(uri.query().unwrap_or_default())
+}
+
+// === impl DigestInfo ===
+
+impl<D: Digest> DigestInfo for D {
+    fn info<'a>(&'a self, parts: &'a Parts) -> Option<RequestInfo<'a>> {
+        self.digest(parts).ok().map(|digested| digested.info)
+    }
 }
 
 // === impl Digest ===

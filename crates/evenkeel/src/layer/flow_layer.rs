@@ -14,6 +14,7 @@ use http::request::Parts;
 use tower_layer::Layer;
 
 use crate::control::flow_control::FlowControl;
+use crate::control::work::EstimateWork;
 use crate::layer::admitted::{InsertAdmitted, PassAdmitted, RequestOnly};
 use crate::layer::boxed::{BoxIdentify, BoxWork, BoxedFlowLayer};
 use crate::layer::digest::{Digest, PresetDigest};
@@ -23,7 +24,6 @@ use crate::layer::refusal::{Refusal, Refusals};
 use crate::layer::response::RejectionForm;
 use crate::layer::rules::{RegisteredDigest, Rules, Settings};
 use crate::layer::service::FlowService;
-use crate::layer::work::EstimateWork;
 
 /// Puts a [`FlowControl`] around a service. Made by [`FlowControl::layer`].
 ///

@@ -15,12 +15,12 @@ use tower_service::Service;
 
 use crate::control::admit::Waiting;
 use crate::control::permit::{HeldPermit, Permit, SharedPermit};
+use crate::control::work::Watch;
 use crate::layer::admitted::RequestHead;
 use crate::layer::body::{FlowBody, Held};
 use crate::layer::occupancy::Occupancy;
 use crate::layer::refusal::Refusals;
 use crate::layer::rules::Settings;
-use crate::layer::work::Watch;
 
 pin_project! {
     /// The response to a request. Made by [`FlowService`](crate::service::FlowService).

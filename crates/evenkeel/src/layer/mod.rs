@@ -5,7 +5,6 @@ pub(crate) mod body;
 pub(crate) mod boxed;
 pub(crate) mod deadline;
 pub(crate) mod digest;
-pub(crate) mod digests;
 #[cfg(feature = "axum")]
 pub(crate) mod extract;
 pub(crate) mod flow_layer;
@@ -17,5 +16,3 @@ pub(crate) mod refusal;
 pub(crate) mod response;
 pub(crate) mod rules;
 pub(crate) mod service;
-pub(crate) mod uid_headers;
-pub(crate) mod work;

@@ -7,8 +7,8 @@ use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::control::rejected::Rejected;
+use crate::control::uid_headers::UidHeaders;
 use crate::layer::grpc::{self, is_grpc};
-use crate::layer::uid_headers::UidHeaders;
 
 /// The form of the response to a rejected request. gRPC calls always get a gRPC response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -12,18 +12,18 @@ use http::request::Parts;
 use http::{Method, Response};
 
 use crate::control::admit::Place;
+use crate::control::digests::{DigestId, SharedDigest};
 use crate::control::flow_control::FlowControl;
 use crate::control::request::{Head, Incoming, Patience};
+use crate::control::work::{EstimateWork, Watch, WorkInput};
 use crate::layer::admitted::HandOver;
 use crate::layer::body::FlowBody;
 use crate::layer::boxed::BoxDigest;
 use crate::layer::deadline;
 use crate::layer::digest::{Digest, Digested, query};
-use crate::layer::digests::{DigestId, SharedDigest};
 use crate::layer::identify::{Identify, Unidentified, without_system_names};
 use crate::layer::occupancy::Occupancy;
 use crate::layer::refusal::{Refusal, Refusals};
-use crate::layer::work::{EstimateWork, Watch, WorkInput};
 
 /// Who calls, what is asked, how much work that is, and how long it may take.
 pub(crate) struct Rules<I, D, W> {

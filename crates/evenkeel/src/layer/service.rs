@@ -15,6 +15,7 @@ use tower_service::Service;
 
 use crate::control::admit::Place;
 use crate::control::permit::HeldPermit;
+use crate::control::work::EstimateWork;
 use crate::layer::admitted::{HandOver, RequestOnly};
 use crate::layer::body::{FlowBody, Held};
 use crate::layer::digest::{Digest, Digested, PresetDigest};
@@ -22,7 +23,6 @@ use crate::layer::future::{Call, Course, FlowFuture, share};
 use crate::layer::identify::Identify;
 use crate::layer::occupancy::Occupancy;
 use crate::layer::rules::{Rules, Verdict};
-use crate::layer::work::EstimateWork;
 
 /// A service whose requests are let in by a flow control. Made by [`FlowLayer`](crate::FlowLayer).
 ///

@@ -6,6 +6,7 @@ use evenkeel_engine::queue_set::QueuingDiscipline;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::control::flow_control::FlowControl;
 use crate::control::level::Level;
 
 /// What a level is doing, and in which modes. Made by [`FlowControl::status`](crate::FlowControl::status); it can be serialised.
@@ -117,6 +118,20 @@ fn is_zero(number: &u32) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_none(seats: &i64) -> bool {
     *seats == 0
+}
+
+// === impl FlowControl ===
+
+impl FlowControl {
+    /// What is going on in every level, in ascending byte order of their names.
+    pub fn status(&self) -> Vec<LevelStatus> {
+        let (controller, snapshot) = self.shared().controlled();
+        let borrowing = controller.borrowing();
+        let status = |(name, level): (&str, &ControlledLevel)| {
+            Some(LevelStatus::new(name, level, borrowing, snapshot.levels.get(level.id())?))
+        };
+        controller.levels().filter_map(status).collect()
+    }
 }
 
 // === impl LevelStatus ===

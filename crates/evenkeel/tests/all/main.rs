@@ -36,6 +36,7 @@ mod plain;
 #[path = "../random_objects/mod.rs"]
 mod random_objects;
 mod reconfiguration;
+mod running_costs;
 mod seat_times;
 #[path = "../service/mod.rs"]
 mod service;

@@ -152,7 +152,9 @@ mod tests {
 
         #[test]
         fn any_text_is_read_or_refused(text in "\\PC{0,40}") {
-            let _ = text.parse::<Cidr>();
+            if let Ok(range) = text.parse::<Cidr>() {
+                prop_assert_eq!(range.to_string().parse::<Cidr>(), Ok(range));
+            }
         }
     }
 }

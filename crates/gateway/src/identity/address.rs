@@ -40,7 +40,7 @@ impl Addresses {
         let (bits, most) = self.bits(address);
         let (prefix, first) = (&self.config.user_prefix, masked(address, bits));
         let name = if bits < most { format!("{prefix}{first}/{bits}") } else { format!("{prefix}{first}") };
-        // Whoever is known by an address has proved nothing.
+        // An address is no proof of identity, so the user counts as unauthenticated.
         let groups = self.config.groups.iter().map(String::as_str).chain([UNAUTHENTICATED]);
         Arc::new(User::new(name, groups))
     }
@@ -166,12 +166,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_header_is_read(lines in proptest::collection::vec("[ -~]{0,40}", 0..4)) {
+        fn the_client_is_the_proxy_or_named_by_a_header(
+            lines in proptest::collection::vec("(10\\.0\\.0\\.[0-9]|1\\.2\\.3\\.4|\\[?::1\\]?|:80|,| |[ -~]{0,6}){0,6}", 0..4),
+        ) {
             let mut headers = HeaderMap::new();
             for line in &lines {
                 headers.append(X_FORWARDED_FOR, line.parse().unwrap());
             }
-            behind_proxies().client("10.0.0.1".parse().unwrap(), &headers);
+            let proxy: IpAddr = "10.0.0.1".parse().unwrap();
+            let client = behind_proxies().client(proxy, &headers);
+            let mut named = lines.iter().flat_map(|line| line.split(',')).filter_map(|entry| address(entry.as_bytes()));
+            prop_assert!(client == proxy || named.any(|address| address == client), "{}", client);
         }
     }
 }

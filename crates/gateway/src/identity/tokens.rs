@@ -150,7 +150,11 @@ mod tests {
     proptest! {
         #[test]
         fn any_file_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = users(&SecretHasher::new().unwrap(), &bytes);
+            match users(&SecretHasher::new().unwrap(), &bytes) {
+                Ok(users) => prop_assert!(users.values().all(|user| !user.name.is_empty())),
+                // It names the line.
+                Err(problem) => prop_assert!(problem.starts_with(|first: char| first.is_ascii_digit()), "{}", problem),
+            }
         }
 
         #[test]

@@ -78,3 +78,34 @@ fn with_escapes(text: &str, put: impl Fn(&mut String, char)) -> Cow<'_, str> {
     }
     Cow::Owned(escaped)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a class of a regular expression in JavaScript has between its brackets: characters as `\uXXXX` or `\u{XXXXX}`, and
+    /// ranges of them.
+    fn characters(class: &str) -> impl Fn(char) -> bool {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for part in class.split("\\u").skip(1) {
+            let (digits, is_range) = part.strip_suffix('-').map_or((part, false), |digits| (digits, true));
+            let number = u32::from_str_radix(digits.trim_matches(['{', '}']), 16).unwrap();
+            match ranges.last_mut() {
+                // The end of a range is known when its last character is.
+                Some((_, end)) if *end == u32::MAX => *end = number,
+                _ => ranges.push((number, if is_range { u32::MAX } else { number })),
+            }
+        }
+        move |character| ranges.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(character)))
+    }
+
+    #[test]
+    fn the_dashboard_has_the_same_rule() {
+        let script = include_str!("dashboard/page/dashboard.js");
+        let (_, rest) = script.split_once("const HIDDEN = /[").unwrap();
+        let (class, _) = rest.split_once("]/gu;").unwrap();
+        let is_hidden = characters(class);
+        let differing: Vec<char> = ('\0'..=char::MAX).filter(|one| is_hidden(*one) == is_visible(*one)).collect();
+        assert!(differing.is_empty(), "{differing:?}");
+    }
+}

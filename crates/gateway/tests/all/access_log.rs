@@ -113,11 +113,15 @@ async fn a_line_says_when_the_request_asked_for_seats() {
     let folder = tempfile::tempdir().unwrap();
     let running = start_with(logged(config(&[upstream.address]), &folder), &level_with_flows()).await;
     let mut client = Client::connect(running.address).await;
-    client.send(&format!("POST / HTTP/1.1\r\nHost: a\r\ncontent-length: 10\r\n{}\r\n01234", as_alice(""))).await;
-    // The gateway has all of it but the end.
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let asking =
+        format!("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 10\r\n{}\r\n", as_alice(""));
+    client.send(&asking).await;
+    // The gateway has the head, and wants the body.
+    assert!(client.head().await.starts_with("HTTP/1.1 100 "));
+    // Then and now are to be told apart.
+    tokio::time::sleep(20 * Duration::from_secs_f64(NEAR)).await;
     let began = SystemTime::now();
-    client.send("56789").await;
+    client.send("0123456789").await;
     assert_eq!(client.answer().await.status, 200);
     let passed = began.elapsed().unwrap().as_secs_f64();
     running.done().await;
@@ -153,6 +157,7 @@ async fn the_service_time_of_a_stream_ends_with_its_seat() {
     client.until(b"half").await;
     let passed_ms = started.elapsed().as_secs_f64() * 1000.0;
     running.no_seat_is_taken().await;
+    // The response lasts much longer than its seat was taken.
     tokio::time::sleep(Duration::from_millis(20)).await;
     end.send(true).unwrap();
     assert_eq!(client.exactly(5).await, b" more");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use frames::{DATA, END_STREAM, Frames, Outcome, frame, request};
 use support::client::{Client, get};
 use support::upstream::{Upstream, ok};
-use support::{config, eventually, start};
+use support::{PATIENCE, config, eventually, start};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
@@ -373,9 +373,12 @@ async fn many_downloads_of_one_client_do_not_push_each_other_out() {
     }
     // So much is read ahead that there is no room for more.
     let admin = running.gateway.admin_address().unwrap();
-    while metric(admin, "evenkeel_buffered_bytes").await < 1 << 20 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let is_full = async {
+        while metric(admin, "evenkeel_buffered_bytes").await < 1 << 20 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, is_full).await.expect("little is read ahead");
     let all: Vec<_> =
         all.into_iter().map(|mut client| tokio::spawn(async move { client.exactly(RESPONSE).await })).collect();
     for one in all {

@@ -9,10 +9,13 @@ use std::task::{Context, Poll};
 use bytes::{Buf, BufMut, Bytes};
 use frames::{DATA, Frames, Outcome, frame};
 use http::uri::PathAndQuery;
-use support::{config, start};
+use support::{Running, config, start};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc::Receiver;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::{NamedService, StreamingService};
+use tonic::transport::Channel;
+use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 /// Messages are texts.
@@ -95,7 +98,28 @@ where
     }
 }
 
-async fn call(channel: tonic::transport::Channel, texts: Vec<&str>) -> Result<Vec<String>, Status> {
+/// A gateway in front of the service.
+async fn before_echo() -> Running {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let incoming = TcpIncoming::from(listener);
+    tokio::spawn(tonic::transport::Server::builder().add_service(Echo).serve_with_incoming(incoming));
+    start(config(&[address])).await
+}
+
+async fn channel_to(running: &Running) -> Channel {
+    Channel::from_shared(format!("http://{}", running.address)).unwrap().connect().await.unwrap()
+}
+
+/// What is heard in a call in which this is said.
+async fn conversation(running: &Running, said: Receiver<String>) -> Streaming<String> {
+    let mut client = tonic::client::Grpc::new(channel_to(running).await);
+    client.ready().await.unwrap();
+    let request = Request::new(tokio_stream::wrappers::ReceiverStream::new(said));
+    client.streaming(request, PathAndQuery::from_static("/test.Echo/Say"), Text).await.unwrap().into_inner()
+}
+
+async fn call(channel: Channel, texts: Vec<&str>) -> Result<Vec<String>, Status> {
     let mut client = tonic::client::Grpc::new(channel);
     client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
     let texts: Vec<String> = texts.into_iter().map(ToOwned::to_owned).collect();
@@ -111,13 +135,8 @@ async fn call(channel: tonic::transport::Channel, texts: Vec<&str>) -> Result<Ve
 
 #[tokio::test]
 async fn calls_and_their_statuses_pass() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let incoming = tonic::transport::server::TcpIncoming::from(listener);
-    tokio::spawn(tonic::transport::Server::builder().add_service(Echo).serve_with_incoming(incoming));
-    let running = start(config(&[address])).await;
-    let channel = tonic::transport::Channel::from_shared(format!("http://{}", running.address)).unwrap();
-    let channel = channel.connect().await.unwrap();
+    let running = before_echo().await;
+    let channel = channel_to(&running).await;
     assert_eq!(call(channel.clone(), vec!["a", "b"]).await.unwrap(), ["echo a", "echo b"]);
     let status = call(channel.clone(), vec!["a", "fail"]).await.unwrap_err();
     assert_eq!((status.code(), status.message()), (Code::DataLoss, "as you wish"));
@@ -127,41 +146,23 @@ async fn calls_and_their_statuses_pass() {
 
 #[tokio::test]
 async fn a_client_may_wait_for_the_response_to_begin_before_it_says_anything() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let incoming = tonic::transport::server::TcpIncoming::from(listener);
-    tokio::spawn(tonic::transport::Server::builder().add_service(Echo).serve_with_incoming(incoming));
-    let running = start(config(&[address])).await;
-    let channel = tonic::transport::Channel::from_shared(format!("http://{}", running.address)).unwrap();
-    let mut client = tonic::client::Grpc::new(channel.connect().await.unwrap());
-    client.ready().await.unwrap();
+    let running = before_echo().await;
     let (says, said) = tokio::sync::mpsc::channel(1);
-    let request = Request::new(tokio_stream::wrappers::ReceiverStream::new(said));
-    let path = PathAndQuery::from_static("/test.Echo/Say");
-    let mut heard = client.streaming(request, path, Text).await.unwrap().into_inner();
+    let mut heard = conversation(&running, said).await;
     says.send("first".to_owned()).await.unwrap();
     assert_eq!(heard.message().await.unwrap().unwrap(), "echo first");
     drop(says);
     assert_eq!(heard.message().await.unwrap(), None);
-    drop((client, heard));
+    drop(heard);
     running.done().await;
 }
 
 #[tokio::test]
 async fn a_client_may_pause_between_messages_and_not_within_one() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let incoming = tonic::transport::server::TcpIncoming::from(listener);
-    tokio::spawn(tonic::transport::Server::builder().add_service(Echo).serve_with_incoming(incoming));
-    let running = start(config(&[address])).await;
-    let channel = tonic::transport::Channel::from_shared(format!("http://{}", running.address)).unwrap();
-    let mut client = tonic::client::Grpc::new(channel.connect().await.unwrap());
-    client.ready().await.unwrap();
+    let running = before_echo().await;
     let (says, said) = tokio::sync::mpsc::channel(1);
     says.send("first".to_owned()).await.unwrap();
-    let request = Request::new(tokio_stream::wrappers::ReceiverStream::new(said));
-    let path = PathAndQuery::from_static("/test.Echo/Say");
-    let mut heard = client.streaming(request, path, Text).await.unwrap().into_inner();
+    let mut heard = conversation(&running, said).await;
     assert_eq!(heard.message().await.unwrap().unwrap(), "echo first");
     // Another client says something, and never finishes its second message.
     let mut other = Frames::connect(running.address).await;
@@ -182,7 +183,7 @@ async fn a_client_may_pause_between_messages_and_not_within_one() {
     assert_eq!(heard.message().await.unwrap().unwrap(), "echo second");
     drop(says);
     assert_eq!(heard.message().await.unwrap(), None);
-    drop((client, heard, other));
+    drop((heard, other));
     running.done().await;
 }
 
@@ -190,8 +191,7 @@ async fn a_client_may_pause_between_messages_and_not_within_one() {
 async fn a_call_that_nobody_answers_is_unavailable() {
     let refused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let running = start(config(&[refused])).await;
-    let channel = tonic::transport::Channel::from_shared(format!("http://{}", running.address)).unwrap();
-    let channel = channel.connect().await.unwrap();
+    let channel = channel_to(&running).await;
     let status = call(channel.clone(), vec!["a"]).await.unwrap_err();
     assert_eq!((status.code(), status.message()), (Code::Unavailable, "connecting to the upstream failed"));
     drop(channel);

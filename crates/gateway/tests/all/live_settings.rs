@@ -114,7 +114,7 @@ async fn a_request_that_waits_for_a_seat_goes_to_the_new_upstream() {
     settings.requests.paths = Paths::Reject;
     let source = evenkeel_gateway::objects::source(&settings);
     let gateway = evenkeel_gateway::Gateway::start(settings, source).await.unwrap();
-    let mut running = Running { address: gateway.addresses()[0], gateway };
+    let mut running = Running { address: gateway.addresses()[0], gateway, objects: None };
     let mut first = Client::connect(running.address).await;
     first.send(GET).await;
     begun.acquire().await.unwrap().forget();

@@ -72,12 +72,7 @@ async fn a_route_may_take_longer_in_all_than_others_or_less_long() {
 
 #[tokio::test]
 async fn a_stream_has_an_end_where_its_route_says_so() {
-    let upstream = Upstream::new(|mut client, _| async move {
-        client.head().await;
-        client.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").await;
-        client.rest().await;
-    })
-    .await;
+    let upstream = Upstream::halting().await;
     let mut settings = config(&[upstream.address]);
     let text = "requests: {routes: [{path: /events, longRunning: true, timeouts: {total: 300ms, response: 300ms}}]}";
     settings.requests = Config::parse("evenkeel.yaml", text).unwrap().requests;

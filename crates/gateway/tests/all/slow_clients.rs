@@ -87,6 +87,21 @@ async fn impatient_before_silence() -> (Upstream, Running) {
     (upstream, running)
 }
 
+/// The status of the response to a client that goes on with its body, a piece at a time.
+async fn status_while_it_drips(client: &mut Client, piece: &str, every: Duration) -> u16 {
+    let (reading, mut writing) = client.stream.split();
+    let dripping = async {
+        while writing.write_all(piece.as_bytes()).await.is_ok() {
+            tokio::time::sleep(every).await;
+        }
+    };
+    let mut answer = Client::on(tokio::io::join(reading, tokio::io::sink()));
+    tokio::select! {
+        () = dripping => panic!("it is not answered"),
+        answer = answer.answer() => answer.status,
+    }
+}
+
 #[tokio::test]
 async fn a_body_that_stalls_is_given_up() {
     let (_upstream, running) = impatient_before_silence().await;
@@ -102,17 +117,7 @@ async fn a_body_that_drips_without_getting_anywhere_is_given_up() {
     for (begun, drop_of_it) in [("5\r\nhello\r\n1;", "a"), ("5\r\nhello\r\n0\r\nX: ", "a"), ("000000", "")] {
         let mut client = Client::connect(running.address).await;
         client.send(&format!("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{begun}")).await;
-        let (reading, mut writing) = client.stream.split();
-        let dripping = async {
-            while writing.write_all(drop_of_it.as_bytes()).await.is_ok() {
-                tokio::time::sleep(SHORT / 10).await;
-            }
-        };
-        let mut answer = Client::on(tokio::io::join(reading, tokio::io::sink()));
-        tokio::select! {
-            () = dripping => panic!("{begun:?} is not answered"),
-            answer = answer.answer() => assert_eq!(answer.status, 408, "{begun:?}"),
-        }
+        assert_eq!(status_while_it_drips(&mut client, drop_of_it, SHORT / 10).await, 408, "{begun:?}");
     }
     running.done().await;
 }
@@ -171,29 +176,14 @@ async fn a_stream_that_drips_before_its_response_gains_no_more_time_than_one_tha
     let running = start(settings).await;
     let mut client = Client::connect(running.address).await;
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").await;
-    let (reading, mut writing) = client.stream.split();
-    let dripping = async {
-        while writing.write_all(b"x").await.is_ok() {
-            tokio::time::sleep(SHORT).await;
-        }
-    };
-    let mut answer = Client::on(tokio::io::join(reading, tokio::io::sink()));
-    tokio::select! {
-        () = dripping => panic!("it is not answered"),
-        answer = answer.answer() => assert_eq!(answer.status, 408),
-    }
+    assert_eq!(status_while_it_drips(&mut client, "x", SHORT).await, 408);
     drop(client);
     running.done().await;
 }
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_given_up() {
-    let upstream = Upstream::new(|mut client, _| async move {
-        client.head().await;
-        client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
-        while client.stream.write_all(&[b'x'; 16384]).await.is_ok() {}
-    })
-    .await;
+    let upstream = Upstream::endless().await;
     let mut settings = config(&[upstream.address]);
     settings.timeouts.stall = SHORT;
     let running = start(settings).await;
@@ -211,21 +201,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Much shorter than the reading, and long enough for a machine that is busy with other things.
 const STALL: Duration = Duration::from_secs(2);
 
-/// An upstream that never runs out of things to say.
-async fn endless() -> Upstream {
-    Upstream::new(|mut client, _| async move {
-        client.head().await;
-        client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
-        while client.stream.write_all(&[b'x'; 8192]).await.is_ok() {}
-    })
-    .await
-}
-
 /// The system keeps megabytes for a client, and says that there is room for more when a good part of that is gone. A client that
 /// reads slowly takes longer for that than it may stand still.
 #[tokio::test]
 async fn a_client_that_reads_slowly_does_not_stand_still() {
-    let upstream = endless().await;
+    let upstream = Upstream::endless().await;
     let mut settings = config(&[upstream.address]);
     settings.timeouts.stall = STALL;
     let running = start(settings).await;
@@ -246,7 +226,7 @@ async fn a_client_that_reads_slowly_does_not_stand_still() {
 /// The same over HTTP/2, where a client says how much it has room for.
 #[tokio::test]
 async fn over_http2_a_client_with_little_room_does_not_stand_still() {
-    let upstream = endless().await;
+    let upstream = Upstream::endless().await;
     let mut settings = config(&[upstream.address]);
     settings.timeouts.stall = STALL;
     let running = start(settings).await;
@@ -272,12 +252,7 @@ async fn over_http2_a_client_with_little_room_does_not_stand_still() {
 
 #[tokio::test]
 async fn an_answer_that_stalls_is_given_up() {
-    let upstream = Upstream::new(|mut client, _| async move {
-        client.head().await;
-        client.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").await;
-        client.rest().await;
-    })
-    .await;
+    let upstream = Upstream::halting().await;
     let mut settings = config(&[upstream.address]);
     settings.timeouts.stall = SHORT;
     let running = start(settings).await;

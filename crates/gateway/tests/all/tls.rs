@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use evenkeel::identify::Identify;
 use evenkeel_gateway::config::{
-    AddressIdentity, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, UpstreamConfig, UpstreamTls,
+    AddressIdentity, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, UpstreamConfig,
+    UpstreamTls,
 };
 use evenkeel_gateway::host::{Host, HostIdentity, HostLimits};
 use evenkeel_gateway::identity::Identification;
@@ -119,21 +120,33 @@ async fn a_client_that_does_not_get_on_with_tls_is_given_up() {
 async fn certificates_are_read_again_when_they_change() {
     let authority = Authority::new();
     authority.sign("server", "old.example");
+    authority.sign("other", "other-old.example");
     let upstream = Upstream::echo().await;
-    let running = start(settings(&authority, &upstream)).await;
-    assert!(authority.connect(&running, "old.example", None).await.is_ok());
-    // What cannot be used changes nothing.
-    std::fs::write(authority.path("server.pem"), "nonsense").unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
-    assert!(authority.connect(&running, "old.example", None).await.is_ok());
-    authority.sign("server", "new.example");
-    let changed = async {
-        while authority.connect(&running, "new.example", None).await.is_err() {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
+    let mut settings = settings(&authority, &upstream);
+    let mut other = settings.listen[0].clone();
+    let files = (authority.path("other.pem"), authority.path("other.key"));
+    other.tls = other.tls.map(|tls| ServerTls { certificate: files.0, key: files.1, ..tls });
+    settings.listen.push(other);
+    let running = start(settings).await;
+    let [first, second] = running.gateway.addresses()[..] else { panic!("two listeners") };
+    let is_used = async |address, name| authority.connect_to(address, name, None, &[]).await.is_ok();
+    let until_used = async |address, name| {
+        let changed = async {
+            while !is_used(address, name).await {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, changed).await.expect("the new certificate is never used");
     };
-    tokio::time::timeout(PATIENCE, changed).await.expect("the new certificate is never used");
-    assert!(authority.connect(&running, "old.example", None).await.is_err());
+    assert!(is_used(first, "old.example").await && is_used(second, "other-old.example").await);
+    // What cannot be used changes nothing. It has been looked at when a later change of the second listener is in effect.
+    std::fs::write(authority.path("server.pem"), "nonsense").unwrap();
+    authority.sign("other", "other-new.example");
+    until_used(second, "other-new.example").await;
+    assert!(is_used(first, "old.example").await);
+    authority.sign("server", "new.example");
+    until_used(first, "new.example").await;
+    assert!(!is_used(first, "old.example").await);
     running.done().await;
 }
 

@@ -41,6 +41,8 @@ spec:
 pub struct Running {
     pub gateway: Gateway,
     pub address: SocketAddr,
+    /// Its objects, which are there for as long as it runs.
+    pub objects: Option<tempfile::TempDir>,
 }
 
 /// Settings for one worker on a port that the system chooses.
@@ -72,7 +74,7 @@ pub async fn start(config: Config) -> Running {
     let objects = objects::source(&config);
     let gateway = Gateway::start(config, objects).await.unwrap();
     let address = gateway.addresses()[0];
-    Running { gateway, address }
+    Running { gateway, address, objects: None }
 }
 
 /// The same with the objects of a manifest.
@@ -81,7 +83,7 @@ pub async fn start_with(mut config: Config, manifest: &str) -> Running {
     let path = folder.path().join("objects.yaml");
     std::fs::write(&path, manifest).unwrap();
     config.objects = Some(path);
-    start(config).await
+    Running { objects: Some(folder), ..start(config).await }
 }
 
 /// [`ONE_LEVEL`], with this limit on long-running requests.

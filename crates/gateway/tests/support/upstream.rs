@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -63,6 +64,26 @@ impl Upstream {
         Self::new(|mut client, _| async move {
             client.rest().await;
             std::future::pending::<()>().await;
+        })
+        .await
+    }
+
+    /// Begins a response with `half`, and never ends it.
+    pub async fn halting() -> Self {
+        Self::new(|mut client, _| async move {
+            client.head().await;
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").await;
+            client.rest().await;
+        })
+        .await
+    }
+
+    /// Never runs out of things to say.
+    pub async fn endless() -> Self {
+        Self::new(|mut client, _| async move {
+            client.head().await;
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
+            while client.stream.write_all(&[b'x'; 8192]).await.is_ok() {}
         })
         .await
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::time::Nanos;
 use evenkeel_sim::REASONS;
 
@@ -68,7 +69,8 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
 
 /// Whether flow control rejects requests for this reason. The gateway has others, for which it gives requests up that have seats.
 fn is_of_flow_control(reason: &str) -> bool {
-    REASONS.iter().any(|known| known.as_str() == reason)
+    // A simulated client never leaves, so that `REASONS` does not have that.
+    REASONS.iter().chain([&Rejection::Cancelled]).any(|known| known.as_str() == reason)
 }
 
 /// Reads a whole number, which a program that writes the log anew may have written as `3.0`; `null` is none.

@@ -10,6 +10,9 @@ use evenkeel_recorded::golden;
 use evenkeel_replay::{Input, Replay, Report, Settings};
 use flate2::read::MultiGzDecoder;
 
+/// One level for everything, with a flow for each user and short queues, so that requests wait and are rejected.
+pub(crate) const TENANTS: &str = include_str!("../objects/tenants.yaml");
+
 /// The seats of the recorded server.
 pub(crate) const RECORDED_SEATS: i64 = 28;
 

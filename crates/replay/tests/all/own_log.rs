@@ -3,42 +3,14 @@
 use std::collections::BTreeMap;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::controller::Objects;
 use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
 use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
 use evenkeel_replay::{Report, Settings};
 use evenkeel_sim::{End, NewRequest, Outcome, ServerSettings, Simulator};
 
-use crate::logs::{objects, replay};
+use crate::logs::{TENANTS, objects, replay};
 
 const SEATS: i64 = 4;
-
-/// A level with short queues, so that requests wait and are rejected.
-fn short_queues() -> Objects {
-    objects(
-        "
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {name: tenants}
-spec:
-  type: Limited
-  limited:
-    nominalConcurrencyShares: 100
-    limitResponse: {type: Queue, queuing: {queues: 8, handSize: 1, queueLengthLimit: 6}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {name: tenants}
-spec:
-  priorityLevelConfiguration: {name: tenants}
-  matchingPrecedence: 100
-  distinguisherMethod: {type: ByUser}
-  rules:
-  - subjects: [{kind: User, user: {name: '*'}}]
-    nonResourceRules: [{verbs: [get], nonResourceURLs: ['*']}]
-",
-    )
-}
 
 /// Requests of a greedy and of a polite user, as a simulated gateway logs them: when they end, to the microsecond.
 fn log() -> (String, BTreeMap<&'static str, u64>) {
@@ -46,7 +18,7 @@ fn log() -> (String, BTreeMap<&'static str, u64>) {
     let mut settings = ServerSettings::new(SEATS);
     settings.preset = Preset::Plain;
     settings.borrowing = evenkeel_engine::controller::Borrowing::Immediate;
-    let mut simulator: Simulator<(usize, Nanos)> = Simulator::new(settings, short_queues().with_mandatory_levels());
+    let mut simulator: Simulator<(usize, Nanos)> = Simulator::new(settings, objects(TENANTS).with_mandatory_levels());
     let request = RequestInfo { path: "/orders".into(), verb: "get".into(), ..RequestInfo::default() };
     let mut random = fastrand::Rng::with_seed(16);
     let (mut text, mut rejected) = (String::new(), BTreeMap::new());
@@ -93,7 +65,7 @@ fn log() -> (String, BTreeMap<&'static str, u64>) {
 #[test]
 fn a_log_replays_as_it_was() {
     let (text, rejected) = log();
-    let report: Report = replay(Settings::new(Preset::Plain, SEATS), vec![short_queues()], text);
+    let report: Report = replay(Settings::new(Preset::Plain, SEATS), vec![objects(TENANTS)], text);
     assert_eq!((report.requests, report.damaged.count()), (20_000, 0));
     assert_eq!(report.comparison.agree, 20_000);
     for flow in &report.flows {

@@ -1,38 +1,20 @@
-//! The seats that a log tells are those of the replay, and what cannot be honoured is counted.
+//! What a log tells of seats and waits is what the report has, and what cannot be honoured is counted.
 
 use evenkeel_api::Preset;
 use evenkeel_engine::controller::Objects;
+use evenkeel_engine::time::MILLISECOND;
 use evenkeel_replay::{Report, Settings};
 
-use crate::logs::{objects, replay};
+use crate::logs::{TENANTS, objects, replay};
 
-/// A level with a hand of queues, whose estimates would cap a request at one or two seats.
+/// Requests wait in hands of queues, and estimates would cap a request at one or two of the seats, of which none are borrowed.
 fn tenants() -> Objects {
-    objects(
-        "
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {name: tenants}
-spec:
-  type: Limited
-  limited:
-    nominalConcurrencyShares: 100
-    borrowingLimitPercent: 0
-    limitResponse: {type: Queue, queuing: {queues: 64, handSize: 6, queueLengthLimit: 50}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {name: tenants}
-spec:
-  priorityLevelConfiguration: {name: tenants}
-  matchingPrecedence: 100
-  distinguisherMethod: {type: ByUser}
-  rules:
-  - subjects: [{kind: User, user: {name: '*'}}]
-    resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]
-    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
-",
-    )
+    let queuing = "queues: 64, handSize: 6, queueLengthLimit: 50";
+    let manifest = TENANTS
+        .replace("queues: 8, handSize: 1, queueLengthLimit: 6", queuing)
+        .replace("nominalConcurrencyShares: 100", "nominalConcurrencyShares: 100\n    borrowingLimitPercent: 0");
+    assert!(manifest.contains(queuing) && manifest.contains("borrowingLimitPercent"));
+    objects(&manifest)
 }
 
 /// A request each second, which took these seats for a tenth of a second.
@@ -83,4 +65,17 @@ fn a_log_that_was_written_anew_is_read() {
         assert_eq!((report.requests, report.damaged.count()), (3, 0), "{anew}");
         assert!((seat_seconds(&report) - 1.2).abs() < 1e-6);
     }
+}
+
+#[test]
+fn those_whose_clients_left_have_waited_and_those_rejected_on_arrival_have_not() {
+    let rejected = |reason: &str, wait: u32| {
+        let end = format!(r#""waitMs":{wait},"serviceMs":0,"rejected":"{reason}","#);
+        log(&[Some(1)]).replace(r#""waitMs":0,"serviceMs":100,"#, &end)
+    };
+    let text = rejected("cancelled", 700) + &rejected("time-out", 900) + &rejected("queue-full", 0) + &log(&[Some(1)]);
+    let report = replay(Settings::new(Preset::Plain, 20), vec![tenants()], text);
+    let recorded = &report.flows[0].recorded;
+    assert_eq!((recorded.rejected, recorded.wait.count()), (3, 3), "two waited, and one was served");
+    assert_eq!(recorded.wait.max() / MILLISECOND, 900);
 }

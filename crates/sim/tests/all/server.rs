@@ -5,7 +5,7 @@ use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::controller::Objects;
 use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
 use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
-use evenkeel_sim::{Class, End, NewRequest, Outcome, ServerSettings, Simulator};
+use evenkeel_sim::{Class, End, NewRequest, Outcome, Outcomes, ServerSettings, Simulator};
 
 fn settings(seats: i64, slots: Option<u32>, degradation: f64) -> ServerSettings {
     let mut settings = ServerSettings::new(seats);
@@ -113,4 +113,43 @@ fn a_mutation_lingers_and_holds_its_seats() {
     simulator.drain(&mut note);
     let is_completed: Vec<_> = ends.iter().map(|(at, end)| (*at, matches!(end, End::Completed { .. }))).collect();
     assert_eq!(is_completed, [(10, true), (12, false), (16, true)]);
+}
+
+/// The client of a waiting request leaves. The next one takes its turn, and one that runs cannot be cancelled.
+#[test]
+fn a_waiting_request_can_be_cancelled() {
+    let (mut simulator, class) = simulator(settings(1, None, 0.0));
+    let mut ends = Vec::new();
+    let mut note = |outcome: Outcome<u32>| ends.push((outcome.token, outcome.ended / MILLISECOND));
+    let mut arrive =
+        |token| simulator.arrive(0, class, NewRequest::new(token, 10 * MILLISECOND, WorkEstimate::ONE_SEAT), &mut note);
+    assert!(arrive(1).is_none(), "it starts at once");
+    let [second, third] = [2, 3].map(|token| arrive(token).unwrap());
+    assert_eq!(simulator.cancel(5 * MILLISECOND, second, &mut note), Some(2));
+    assert_eq!(simulator.cancel(6 * MILLISECOND, second, &mut note), None, "it is gone");
+    assert_eq!(simulator.cancel(15 * MILLISECOND, third, &mut note), None, "it runs");
+    simulator.drain(&mut note);
+    assert_eq!(ends, [(1, 10), (3, 20)]);
+}
+
+/// How long a request takes may be known when it starts only.
+#[test]
+fn the_service_time_may_be_told_at_the_start() {
+    struct Draws(Vec<(u32, Nanos)>);
+    impl Outcomes<u32> for Draws {
+        fn service(&mut self, token: &mut u32, service: Nanos) -> Nanos {
+            service + Nanos::from(*token) * MILLISECOND
+        }
+
+        fn ended(&mut self, outcome: Outcome<u32>) {
+            self.0.push((outcome.token, outcome.ended / MILLISECOND));
+        }
+    }
+    let (mut simulator, class) = simulator(settings(1, None, 0.0));
+    let mut draws = Draws(Vec::new());
+    for token in [1, 2] {
+        simulator.arrive(0, class, NewRequest::new(token, 10 * MILLISECOND, WorkEstimate::ONE_SEAT), &mut draws);
+    }
+    simulator.drain(&mut draws);
+    assert_eq!(draws.0, [(1, 11), (2, 23)]);
 }

@@ -12,7 +12,7 @@ use super::grid::Tone;
 use super::palette::Palette;
 use super::state::{Connection, Mode, Top};
 use super::tabs::{Scope, Subject, Tab};
-use crate::terminal::printable;
+use crate::terminal::{is_printable, printable};
 
 pub(super) use head::{diagnosis_tone, summary};
 
@@ -112,12 +112,11 @@ fn foot(top: &Top, palette: Palette, area: Rect, buffer: &mut Buffer) {
 /// Takes out whatever a terminal would carry out. All texts are clean when they are drawn; this holds if one is forgotten.
 fn scrub(area: Rect, buffer: &mut Buffer) {
     for position in area.positions() {
-        if let Some(cell) = buffer.cell_mut(position) {
-            let clean = printable(cell.symbol());
-            if clean != cell.symbol() {
-                let clean = clean.into_owned();
-                cell.set_symbol(&clean);
-            }
+        if let Some(cell) = buffer.cell_mut(position)
+            && !cell.symbol().chars().all(is_printable)
+        {
+            // An escape has no room in a cell.
+            cell.set_symbol("\u{fffd}");
         }
     }
 }

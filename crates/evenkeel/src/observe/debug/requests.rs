@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
+use evenkeel_api::Preset;
 use evenkeel_api::v1::FlowDistinguisherMethod;
 use evenkeel_engine::classify::distinguisher;
+use evenkeel_engine::digest::{Kubernetes, PlainPaths};
 use evenkeel_engine::queue_set::{Phase, RequestView};
 use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Attributes, RequestInfo, WorkEstimate};
 
 use super::table::Table;
 use super::{RequestColumns, duration, timestamp};
+use crate::control::digests::{self, DigestId, SharedDigest};
 use crate::control::flow_control::Shared;
 use crate::control::level::{Level, LevelState, Waiter};
 use crate::control::request::Details;
-use crate::layer::digest::PresetDigest;
-use crate::layer::digests::{self, DigestId};
 
 /// What is copied of a request.
 struct Row {
@@ -28,6 +29,14 @@ struct Row {
     arrived: Instant,
     started: Option<Instant>,
     work: WorkEstimate,
+}
+
+/// What requests are digested with that no layer has taken in.
+fn digest_of(preset: Preset) -> Arc<SharedDigest> {
+    match preset {
+        Preset::Plain => Arc::new(PlainPaths),
+        Preset::Kubernetes => Arc::new(Kubernetes::default()),
+    }
 }
 
 const COLUMNS: [&str; 10] = [
@@ -100,7 +109,7 @@ impl Row {
 
     fn cells(&self, level: &str, shared: &Shared, clock_start: Nanos, columns: RequestColumns) -> Vec<String> {
         let time = |at: Instant| timestamp::text(clock_start.saturating_add(at.as_nanos()));
-        let digest = shared.digests.get(self.digest).unwrap_or_else(|| Arc::new(PresetDigest::from(shared.preset)));
+        let digest = shared.digests.get(self.digest).unwrap_or_else(|| digest_of(shared.preset));
         let head = self.details.as_ref().map(|details| digests::head(details.method.clone(), details.uri.clone()));
         let info = head.as_ref().and_then(|head| digest.info(head)).unwrap_or_default();
         let index = |index: Option<usize>| index.map_or_else(|| "-1".to_owned(), |index| index.to_string());

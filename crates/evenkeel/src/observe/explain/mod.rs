@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::flow_control::FlowControl;
 use crate::control::request::Patience;
-use crate::layer::work::{EstimateWork, WorkInput};
+use crate::control::work::{EstimateWork, WorkInput};
 use crate::observe::status::{LevelStatus, SeatLimits};
 use clauses::Outcome;
 

@@ -14,12 +14,12 @@ use prometheus_client::encoding::DescriptorEncoder;
 
 use super::Metric;
 use super::catalogue as names;
-use super::crowd::{Crowd, Doing};
 use super::exposition::Exposition;
-use super::histogram::{Bounds, Histogram};
-use super::sample::LevelSample;
-use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, WATCHES};
-use super::server::ServerSample;
+use crate::control::counts::LevelSample;
+use crate::control::counts::ServerSample;
+use crate::control::counts::crowd::{Crowd, Doing};
+use crate::control::counts::histogram::{Bounds, Histogram};
+use crate::control::counts::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, WATCHES};
 use crate::control::flow_control::Shared;
 use crate::observe::flows::{FlowFigures, LevelFlows};
 

@@ -7,8 +7,8 @@ use prometheus_client::encoding::{
 };
 use prometheus_client::metrics::MetricType;
 
-use super::histogram::Shown;
 use super::{Metric, MetricKind};
+use crate::control::counts::histogram::Shown;
 
 /// Where metrics are written to.
 pub(super) struct Exposition<'a>(DescriptorEncoder<'a>);

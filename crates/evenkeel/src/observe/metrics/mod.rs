@@ -1,9 +1,8 @@
 //! The metrics of API Priority and Fairness, under the names that Kubernetes gives them (section 9.1 of the
 //! specification), so that dashboards and alerts made for it work unchanged.
 //!
-//! Numbers are plain integers that belong to a level and change while its lock is held anyway: a request pays for a
-//! few additions and looks nothing up. A scrape takes the lock of one level after the other, only to copy its numbers,
-//! and writes them when it holds none, so nobody waits for a slow reader.
+//! Numbers are counted with each level (`control::counts`). A scrape takes the lock of one level after the other, only to copy its
+//! numbers, and writes them when it holds none, so nobody waits for a slow reader.
 //!
 //! Series appear with the first request that belongs to them and stay, also when their level or schema has gone (OB-7).
 //! Two things differ from the reference on purpose: `next_s_bounds` and `next_discounted_s_bounds` tell of the moment
@@ -19,22 +18,15 @@
 mod catalogue;
 #[cfg(feature = "metrics")]
 mod collector;
-mod crowd;
 #[cfg(feature = "metrics")]
 mod exposition;
-mod histogram;
-mod level;
 #[cfg(feature = "metrics")]
 mod page;
 #[cfg(feature = "metrics")]
 mod process;
-mod ratio;
 mod reading;
 #[cfg(feature = "metrics")]
 mod register;
-mod sample;
-mod series;
-mod server;
 
 #[cfg(feature = "metrics")]
 pub use page::MetricsPage;
@@ -43,11 +35,7 @@ pub use process::register_process;
 #[cfg(feature = "metrics")]
 pub use register::{RegisterError, register_named};
 
-pub(crate) use crowd::Access;
-pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Modes, Notes, Passed};
 pub use reading::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
-pub(crate) use sample::{LevelSample, Readings};
-pub(crate) use server::{ServerMetrics, ServerSample};
 
 /// A metric, as it is declared.
 ///

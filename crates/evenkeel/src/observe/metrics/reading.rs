@@ -7,8 +7,8 @@ use evenkeel_engine::controller::{Borrowing, ControlledLevel, Dangling};
 use evenkeel_engine::queue_set::{Mode, Queuing, QueuingDiscipline, Rejection};
 use evenkeel_engine::time::Instant;
 
-use super::level::SEAT_UTILIZATION;
-use super::series::DURATIONS;
+use crate::control::counts::SEAT_UTILIZATION;
+use crate::control::counts::series::DURATIONS;
 use crate::control::flow_control::FlowControl;
 use crate::control::level::Level;
 use crate::observe::status::SeatLimits;

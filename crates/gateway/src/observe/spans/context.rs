@@ -147,7 +147,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_value_is_read_or_ignored(value: Vec<u8>) {
-            let _ = Parent::parse(&value);
+            if let Some(parent) = Parent::parse(&value) {
+                prop_assert!(value.len() >= LENGTH && parent.trace_id != [0; 16] && parent.span_id != [0; 8]);
+            }
         }
 
         #[test]

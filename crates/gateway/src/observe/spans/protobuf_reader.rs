@@ -96,8 +96,10 @@ mod tests {
         }
 
         #[test]
-        fn nothing_that_is_read_can_panic(bytes: Vec<u8>, wanted: u64) {
-            let _ = find(&bytes, wanted);
+        fn what_is_found_is_part_of_the_message(bytes: Vec<u8>, wanted in 0..8_u64) {
+            if let Some(found) = find(&bytes, wanted).and_then(Field::bytes) {
+                prop_assert!(found.is_empty() || bytes.windows(found.len()).any(|part| part == found));
+            }
         }
     }
 }

@@ -113,12 +113,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_is_read_can_panic(bytes: Vec<u8>, at: usize, byte: u8) {
-            read(&STANDARD.encode(bytes));
+        fn whatever_is_read_no_delay_is_zero(bytes: Vec<u8>, at: usize, byte: u8) {
             let mut damaged = status(3, 4);
             let at = at % damaged.len();
             damaged[at] = byte;
-            read(&STANDARD.encode(damaged));
+            for encoded in [bytes, damaged].map(|bytes| STANDARD.encode(bytes)) {
+                let delay = read(&encoded).and_then(|info| info.delay);
+                prop_assert!(delay.is_none_or(|delay| !delay.is_zero()));
+            }
         }
     }
 }

@@ -13,10 +13,10 @@ use evenkeel_engine::{Schema, WorkEstimate};
 use super::crowd::{Crowd, Doing};
 use super::ratio::RatioHistogram;
 use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, Series, WATCHES};
+use crate::control::digests::DigestId;
 use crate::control::level::{LevelQueueSet, Waiter};
 use crate::control::long_running::LongRunningCount;
 use crate::control::rare_list::RareList;
-use crate::layer::digests::DigestId;
 
 /// The numbers of a level. They outlive the level (OB-7).
 #[derive(Debug)]
@@ -105,7 +105,7 @@ pub(crate) struct Mark {
     pub(crate) digest: DigestId,
 }
 
-pub(super) const SEAT_UTILIZATION: [f64; 13] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
+pub(crate) const SEAT_UTILIZATION: [f64; 13] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
 static REQUEST_UTILIZATION: [f64; 10] = [0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
 static DEMAND: [f64; 12] = [0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 6.0];
 
@@ -266,6 +266,13 @@ impl LevelMetrics {
         if let Some(numbers) = self.numbers(ending.waiter.series) {
             numbers.executing -= 1;
             numbers.execution[usize::from(is_watch)].observe(&DURATIONS, executed);
+        }
+    }
+
+    /// A request that runs holds other seats from now on.
+    pub(crate) fn resized(&mut self, mark: Mark, before: u32, after: u32) {
+        if let Some(numbers) = self.numbers(mark.series) {
+            numbers.executing_seats += i64::from(after) - i64::from(before);
         }
     }
 

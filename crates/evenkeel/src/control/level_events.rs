@@ -5,12 +5,12 @@ use std::sync::Arc;
 use evenkeel_engine::borrowing::{Granted, Stake};
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Effects, Ended, Finish, Mode, Phase, QueueSetConfig, Rejection, RequestId};
-use evenkeel_engine::time::Instant;
+use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Flow, WorkEstimate};
 
+use crate::control::counts::{Ending, Passed};
 use crate::control::ledger::{Grant, SharedLedger};
 use crate::control::level::{EngineLevel, Level, LevelState, Waiter, Wakers};
-use crate::observe::metrics::{Ending, Passed};
 
 /// A request on its way into a level.
 #[derive(Debug)]
@@ -111,6 +111,26 @@ impl LevelState {
         self.settle(now, 0, wakers);
         self.start_own_grants(wakers);
         Some(waiter)
+    }
+
+    /// The flow of an executing request is charged more or less seat-time. Tells whether the request is executing.
+    pub(crate) fn charge(&mut self, now: Instant, id: RequestId, seat_time: Nanos, wakers: &mut Wakers) -> bool {
+        let is_charged = self.event(now, wakers, |level, wakers| level.charge(now, id, seat_time, wakers));
+        self.settle(now, 0, wakers);
+        self.start_own_grants(wakers);
+        is_charged
+    }
+
+    /// An executing request holds so many seats from now on. Tells how many it holds; `None` if it is not executing or takes no
+    /// seat.
+    pub(crate) fn set_seats(&mut self, now: Instant, id: RequestId, seats: u32, wakers: &mut Wakers) -> Option<u32> {
+        let before = self.event(now, wakers, |level, wakers| level.set_seats(now, id, seats, wakers))?;
+        let request = self.queue_set().request(id)?;
+        let (after, mark) = (request.work.max_seats(), request.payload.mark);
+        self.metrics.resized(mark, before, after);
+        self.settle(now, 0, wakers);
+        self.start_own_grants(wakers);
+        Some(after)
     }
 
     pub(crate) fn release(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {

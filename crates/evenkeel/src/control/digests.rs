@@ -7,8 +7,6 @@ use evenkeel_engine::RequestInfo;
 use http::request::Parts;
 use http::{Method, Uri};
 
-use crate::layer::digest::Digest;
-
 /// The digests of all layers that there are. Requests carry a number only.
 #[derive(Default)]
 pub(crate) struct Digests(Mutex<Vec<Weak<SharedDigest>>>);
@@ -23,14 +21,6 @@ pub(crate) type SharedDigest = dyn DigestInfo + Send + Sync;
 /// What dumps need of a digest.
 pub(crate) trait DigestInfo {
     fn info<'a>(&'a self, parts: &'a Parts) -> Option<RequestInfo<'a>>;
-}
-
-// === impl DigestInfo ===
-
-impl<D: Digest> DigestInfo for D {
-    fn info<'a>(&'a self, parts: &'a Parts) -> Option<RequestInfo<'a>> {
-        self.digest(parts).ok().map(|digested| digested.info)
-    }
 }
 
 // === impl Digests ===
