@@ -125,13 +125,7 @@ impl DrainMeter {
     /// Looks at a level in which something has happened: so many of its requests have given their seats back. `usable` is how many
     /// seats the level could use now: its limit, or what a ledger says.
     #[inline]
-    pub fn look<T>(
-        &mut self,
-        now: Instant,
-        set: &QueueSet<T>,
-        usable: impl FnOnce() -> i64,
-        ended: u64,
-    ) {
+    pub fn look<T>(&mut self, now: Instant, set: &QueueSet<T>, usable: impl FnOnce() -> i64, ended: u64) {
         let started = match set.mode() {
             Mode::Queue(_) => set.dispatched_late().saturating_sub(self.started_before),
             // Nobody waits, and whoever is rejected needs a seat that becomes free.
