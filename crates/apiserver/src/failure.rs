@@ -49,6 +49,12 @@ impl Failure {
         Self { reason: None, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message) }
     }
 
+    /// 500: the server cannot do what it should be able to do.
+    pub fn internal(message: impl fmt::Display) -> Self {
+        let message = format!("Internal error occurred: {message}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+    }
+
     /// 401: the request is not authenticated (API-190).
     pub fn unauthorized() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
@@ -57,6 +63,13 @@ impl Failure {
     /// 403: the user may not do this (API-191).
     pub fn forbidden(message: String, details: StatusDetails) -> Self {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(details)
+    }
+
+    /// 403: the object is valid, but the server does not take it, as with a quota.
+    pub fn not_admitted(kind: Kind, name: &str, why: impl fmt::Display) -> Self {
+        let resource = kind.resource();
+        let message = format!("{resource}.{GROUP} \"{name}\" is forbidden: {why}");
+        Self::forbidden(message, details_of(resource, name))
     }
 
     /// 404: there is no such object (API-99).

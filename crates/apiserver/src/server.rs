@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 use evenkeel::{Borrowing, FlowControl, KubernetesWork};
 use evenkeel_api::decode::Entry;
@@ -13,14 +12,13 @@ use evenkeel_engine::controller::Objects;
 use evenkeel_store::{Error, Store};
 use http::StatusCode;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::clock::now;
 use crate::controllers::{bootstrap, dangling, garbage};
 use crate::failure::Failure;
-use crate::follow::ObjectStream;
+use crate::follow::{Followed, ObjectStream};
 use crate::http::Api;
 use crate::in_flight::InFlight;
 use crate::log_once::LogOnce;
@@ -30,6 +28,7 @@ use crate::options::{Persistence, WriteOptions};
 use crate::other_metrics::OtherMetrics;
 use crate::patch::{FieldValidation, json_of};
 use crate::registry::Registry;
+use crate::seats::{GovernedFlow, SeatCheck};
 use crate::service::{ApiService, LimitedApi, limited};
 use crate::verbs::{self, Write};
 
@@ -54,6 +53,8 @@ pub struct ApiServerOptions {
     pub garbage_collector: GarbageCollector,
     /// How many connections were refused because their client has too many: whoever accepts connections counts them here.
     pub refused_connections: Arc<AtomicU64>,
+    /// The flow control of the server whose requests the objects govern: writes that leave it with too few seats are refused.
+    pub governed: GovernedFlow,
     /// Metrics that `/metrics` shows beside those of the API's own flow control and of the process.
     pub other_metrics: OtherMetrics,
 }
@@ -107,6 +108,7 @@ impl Default for ApiServerOptions {
             status_controller: StatusController::default(),
             garbage_collector: GarbageCollector::default(),
             refused_connections: Arc::default(),
+            governed: GovernedFlow::default(),
             other_metrics: OtherMetrics::default(),
         }
     }
@@ -118,14 +120,14 @@ impl ApiServer {
     /// Starts over that store, inside of a tokio runtime: creates the bootstrap objects, and restores them from
     /// now on.
     pub async fn start(store: Arc<dyn Store>, options: &ApiServerOptions) -> Result<Self, Failure> {
-        let (applied, watch_applied) = watch::channel(0);
+        let (followed, follow_store) = Followed::new();
         let in_flight = InFlight::new(options.response_bytes_max, options.response_bytes_per_connection_max);
         let flow = FlowControl::builder().kubernetes().server_concurrency(options.server_concurrency);
         // A Kubernetes API divides idle seats every ten seconds; before the first time, a level that lends all of its seats has
         // none. Elsewhere nobody, and no health check, should wait for that.
         let borrowing = (options.preset == Preset::Plain).then_some(Borrowing::Immediate);
         let flow = flow.borrowing(borrowing).build();
-        let api = Api::new(&store, options, in_flight, watch_applied, flow.clone());
+        let api = Api::new(&store, options, in_flight, followed.clone(), flow.clone());
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         let (levels, schemas) = (bootstrap::tidy(api.levels()).await, bootstrap::tidy(api.schemas()).await);
         match levels.and(schemas) {
@@ -138,31 +140,37 @@ impl ApiServer {
         if revision <= NEW_STORE_REVISION_MAX {
             compact_initial_history(&*store).await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         }
-        let mut objects = api.objects();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(follow_store.run(Arc::clone(api.schemas()), Arc::clone(api.levels())));
+        let mut objects = followed.stream_for_flow_control();
         let first = objects.next().await.ok_or_else(|| Failure::unavailable("the store is closed"))?;
         let work = KubernetesWork::default();
         work.set_consistent_cache(true);
-        follow(&flow, &work, first.objects);
-        applied.send_replace(first.revision);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(keep_followed(objects, flow.clone(), work.clone(), applied));
+        follow(&flow, &work, &first.objects);
+        tasks.spawn(keep_followed(objects, flow.clone(), work.clone()));
         tasks.spawn(keep_tidy(api.clone()));
         if options.status_controller == StatusController::On {
-            let api = api.clone();
-            tasks.spawn(async move { dangling::run(api.schemas(), api.levels()).await });
+            let (schemas, states) = (Arc::clone(api.schemas()), followed.states());
+            tasks.spawn(async move { dangling::run(&schemas, states).await });
         }
         if options.garbage_collector == GarbageCollector::On {
-            let (schemas, levels) = (api.clone(), api.clone());
-            tasks.spawn(async move { garbage::run(schemas.schemas()).await });
-            tasks.spawn(async move { garbage::run(levels.levels()).await });
+            let (schemas, states) = (Arc::clone(api.schemas()), followed.states());
+            tasks.spawn(async move { garbage::run(&schemas, states, |objects| &objects.flow_schemas).await });
+            let (levels, states) = (Arc::clone(api.levels()), followed.states());
+            tasks.spawn(async move { garbage::run(&levels, states, |objects| &objects.priority_levels).await });
         }
         let limited = limited(&api, &flow, work);
         Ok(Self { api, flow, limited, _tasks: tasks })
     }
 
-    /// The objects as they are and as they become, for a flow control to follow.
+    /// The objects as they are and as they become. No write waits for whoever reads them.
     pub fn objects(&self) -> ObjectStream {
-        self.api.objects()
+        self.api.followed().stream()
+    }
+
+    /// The same for another flow control than the API's own: responses to writes wait until it asks for the next objects.
+    pub fn objects_for_flow_control(&self) -> ObjectStream {
+        self.api.followed().stream_for_flow_control()
     }
 
     /// The flow control that the API's own requests go through.
@@ -178,9 +186,10 @@ impl ApiServer {
     /// Applies the fields of an object in a manifest, as the manager of that name, which takes over fields from
     /// others: what `--objects` does.
     pub async fn apply(&self, entry: &Entry, manager: &str) -> Result<(), Failure> {
+        let seats = self.api.seats();
         match entry.object.kind() {
-            Kind::FlowSchema => apply(self.api.schemas(), entry, manager).await,
-            Kind::PriorityLevelConfiguration => apply(self.api.levels(), entry, manager).await,
+            Kind::FlowSchema => apply(self.api.schemas(), seats, entry, manager).await,
+            Kind::PriorityLevelConfiguration => apply(self.api.levels(), seats, entry, manager).await,
         }
     }
 
@@ -207,7 +216,12 @@ async fn compact_initial_history(store: &dyn Store) -> Result<(), Error> {
     }
 }
 
-async fn apply<S: HubSpec + ValidSpec>(registry: &Registry<S>, entry: &Entry, manager: &str) -> Result<(), Failure> {
+async fn apply<S: HubSpec + ValidSpec>(
+    registry: &Registry<S>,
+    seats: SeatCheck<'_>,
+    entry: &Entry,
+    manager: &str,
+) -> Result<(), Failure> {
     let tree = json_of(&entry.tree).map_err(|number| Failure::bad_request(format!("{number} is too large")))?;
     let Value::Object(mut body) = tree else { return Err(Failure::bad_request("a manifest is an object")) };
     // An item of a list need not say what it is.
@@ -220,26 +234,26 @@ async fn apply<S: HubSpec + ValidSpec>(registry: &Registry<S>, entry: &Entry, ma
         manager: manager.to_owned(),
         on_conflict: OnConflict::Force,
     };
-    let (version, endpoint) = (entry.version, WriteTarget::Object);
-    let write =
-        Write { version, name: entry.object.name(), endpoint, options: &options, now: now(), weight: body.len() };
+    let write = Write {
+        version: entry.version,
+        name: entry.object.name(),
+        endpoint: WriteTarget::Object,
+        options: &options,
+        now: now(),
+        weight: body.len(),
+        seats: Some(seats),
+    };
     verbs::apply(registry, body.as_bytes(), &write, &mut Vec::new()).await.map(|_| ())
 }
 
-async fn keep_followed(
-    mut objects: ObjectStream,
-    flow: FlowControl,
-    work: KubernetesWork,
-    applied: watch::Sender<u64>,
-) {
+async fn keep_followed(mut objects: ObjectStream, flow: FlowControl, work: KubernetesWork) {
     while let Some(state) = objects.next().await {
-        follow(&flow, &work, state.objects);
-        applied.send_replace(state.revision);
+        follow(&flow, &work, &state.objects);
     }
 }
 
 /// Lets the flow control follow the objects, and lets estimates know how many there are.
-fn follow(flow: &FlowControl, work: &KubernetesWork, objects: Objects) {
+fn follow(flow: &FlowControl, work: &KubernetesWork, objects: &Objects) {
     for (kind, count) in [
         (Kind::FlowSchema, objects.flow_schemas.len()),
         (Kind::PriorityLevelConfiguration, objects.priority_levels.len()),
@@ -247,7 +261,7 @@ fn follow(flow: &FlowControl, work: &KubernetesWork, objects: Objects) {
         let key = format!("{}.{}", kind.resource(), evenkeel_api::GROUP);
         work.set_objects(&key, i64::try_from(count).unwrap_or(i64::MAX), OBJECT_BYTES);
     }
-    flow.apply_stored(objects);
+    flow.apply_stored(objects.clone());
 }
 
 /// The typical size of an object.
@@ -265,6 +279,3 @@ async fn keep_tidy(api: Api) {
         log_once.note(&**api.schemas().store(), &levels.and(schemas)).await;
     }
 }
-
-/// How long a response to a write waits at most until the API's own flow control follows it.
-pub(crate) const FOLLOWED_WITHIN: Duration = Duration::from_millis(2);

@@ -9,17 +9,33 @@ use evenkeel::{Digest, Digested};
 use evenkeel_api::{GROUP, Kind, Version};
 use evenkeel_engine::RequestInfo;
 use evenkeel_engine::digest::{DigestError, Kubernetes};
+use http::Method;
 use http::request::Parts;
 
 use crate::request_context::RequestContext;
-use crate::route::Route;
+use crate::route::{Route, Scope};
 
 /// What a request asks for.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     /// What the path stands for.
     pub(crate) route: Route,
+    /// What is done with objects; none if the path is not about objects, or they have no such method.
+    pub(crate) verb: Option<Verb>,
     request: RequestInfo<'static>,
+}
+
+/// What is done with objects (API-3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
 }
 
 /// Tells the flow control what a request asks for: its [`Target`], which is known by then.
@@ -35,12 +51,43 @@ impl Target {
     pub(crate) fn of(parts: &Parts) -> Result<Self, DigestError> {
         let request = Digest::digest(&*KUBERNETES, parts)?.info;
         let route = Route::of(&request.path);
-        Ok(Self { route, request: owned(request) })
+        let verb = match &route {
+            Route::Objects(objects) => Verb::of(&request.verb, &objects.scope, &parts.method),
+            _ => None,
+        };
+        Ok(Self { route, verb, request: owned(request) })
     }
 
     /// The same as authorization and flow control see it.
     pub(crate) fn request(&self) -> &RequestInfo<'static> {
         &self.request
+    }
+}
+
+// === impl Verb ===
+
+impl Verb {
+    /// The verb that authorization and flow control see, if these objects have it.
+    fn of(word: &str, scope: &Scope, method: &Method) -> Option<Self> {
+        let verb = match (scope, word) {
+            (Scope::Collection, "list") => Self::List,
+            (Scope::Collection | Scope::Watched(_), "watch") => Self::Watch,
+            (Scope::Collection, "create") => Self::Create,
+            (Scope::Collection, "deletecollection") => Self::DeleteCollection,
+            (Scope::Object(_) | Scope::Status(_), "get") => Self::Get,
+            (Scope::Object(_) | Scope::Status(_), "update") => Self::Update,
+            (Scope::Object(_) | Scope::Status(_), "patch") => Self::Patch,
+            (Scope::Object(_), "delete") => Self::Delete,
+            _ => return None,
+        };
+        // HEAD has the verbs of GET, and a path of the old form has its verb whatever the method.
+        let is_read = matches!(verb, Self::Get | Self::List | Self::Watch);
+        (!is_read || *method == Method::GET).then_some(verb)
+    }
+
+    /// Whether the request has a body that matters, because it changes something.
+    pub(crate) fn is_write(self) -> bool {
+        !matches!(self, Self::Get | Self::List | Self::Watch)
     }
 }
 
@@ -148,6 +195,33 @@ mod tests {
                 assert_eq!(target.route, Route::of(&expected.path), "{method} {path}");
             }
         }
+    }
+
+    #[test]
+    fn api_3_what_a_method_means_on_a_path() {
+        let verb =
+            |method: &str, path: &str| Target::of(&parts(method, &format!("/apis/{GROUP}/v1/{path}"))).unwrap().verb;
+        let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "PROXY"];
+        let (get, none) = (Some(Verb::Get), [None; 3]);
+        let (update, patch) = (Some(Verb::Update), Some(Verb::Patch));
+        let many = [Some(Verb::Create), None, None, Some(Verb::DeleteCollection)];
+        for (path, first, others) in [
+            ("flowschemas", Some(Verb::List), many),
+            ("flowschemas/", Some(Verb::List), many),
+            ("flowschemas?watch=0", Some(Verb::List), many),
+            ("flowschemas?watch=1", Some(Verb::Watch), many),
+            ("flowschemas?fieldSelector=metadata.name=a", Some(Verb::List), many),
+            ("flowschemas/a", get, [None, update, patch, Some(Verb::Delete)]),
+            ("flowschemas/a?watch=1", get, [None, update, patch, Some(Verb::Delete)]),
+            ("flowschemas/a/status", get, [None, update, patch, None]),
+            ("watch/flowschemas", Some(Verb::Watch), [None; 4]),
+            ("watch/flowschemas/a", Some(Verb::Watch), [None; 4]),
+            ("flowschemas/a/scale", None, [None; 4]),
+        ] {
+            let expected: Vec<_> = [first].into_iter().chain(others).chain(none).collect();
+            assert_eq!(methods.map(|method| verb(method, path)).to_vec(), expected, "{path}");
+        }
+        assert_eq!(Target::of(&parts("GET", "/version")).unwrap().verb, None);
     }
 
     #[test]

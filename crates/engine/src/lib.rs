@@ -37,8 +37,8 @@ mod configuration;
 mod engine;
 mod flow;
 mod flow_hash;
+mod seat_rounding;
 mod seat_seconds;
-mod seats;
 mod work_estimate;
 
 pub mod attribution;

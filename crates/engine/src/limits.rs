@@ -27,7 +27,7 @@ use evenkeel_api::v1::{
     PriorityLevelConfigurationSpec, PriorityLevelEnablement,
 };
 
-use crate::seats;
+use crate::seat_rounding;
 
 /// The shares of all levels in play, added up (CL-2).
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
@@ -86,7 +86,7 @@ pub fn nominal_sum<'a>(levels: impl IntoIterator<Item = &'a LevelLimits>) -> i64
 /// assert_eq!(ratio_denominator(0, 4), 1);
 /// ```
 pub fn ratio_denominator(current: i64, server_limit: i64) -> i64 {
-    if current > 0 { current } else { seats::round(seats::to_f64(server_limit) / 10.0).max(1) }
+    if current > 0 { current } else { seat_rounding::round(seat_rounding::to_f64(server_limit) / 10.0).max(1) }
 }
 
 /// The shares that a level asks for (CL-2).
@@ -169,11 +169,11 @@ fn nominal(server_limit: i64, shares: i32, all: ShareSum) -> i64 {
     if all.0.abs() < 1.0 {
         return 0;
     }
-    seats::round_up((seats::to_f64(server_limit) * f64::from(shares)) / all.0)
+    seat_rounding::round_up((seat_rounding::to_f64(server_limit) * f64::from(shares)) / all.0)
 }
 
 fn percent_of(nominal: i64, percent: i32) -> i64 {
-    seats::round((seats::to_f64(nominal) * f64::from(percent)) / 100.0)
+    seat_rounding::round((seat_rounding::to_f64(nominal) * f64::from(percent)) / 100.0)
 }
 
 #[cfg(test)]

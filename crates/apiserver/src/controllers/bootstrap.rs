@@ -182,5 +182,5 @@ fn write_options() -> WriteOptions {
 }
 
 fn write<'a>(name: &'a str, options: &'a WriteOptions) -> Write<'a> {
-    Write { version: Version::V1, name, endpoint: WriteTarget::Object, options, now: now(), weight: 0 }
+    Write { version: Version::V1, name, endpoint: WriteTarget::Object, options, now: now(), weight: 0, seats: None }
 }

@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use evenkeel_api::meta::Time;
-use evenkeel_api::v1::{Condition, FlowSchema, FlowSchemaSpec, PriorityLevelConfigurationSpec};
+use evenkeel_api::v1::{Condition, FlowSchema, FlowSchemaSpec};
 use evenkeel_api::{Kind, Version};
-use evenkeel_engine::controller::{DANGLING, Dangling};
-use evenkeel_store::{Error, Watch, WatchOptions};
+use evenkeel_engine::controller::{DANGLING, Dangling, Objects};
 use http::StatusCode;
 use serde_json::json;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
+use super::due_at;
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::follow::States;
 use crate::log_once::LogOnce;
 use crate::managed_fields::{OnConflict, WriteTarget};
 use crate::options::{Moment, Persistence, WriteOptions};
@@ -26,9 +27,9 @@ const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 /// One flow schema is written at most so often in [`WINDOW`].
 const WRITES_MAX: usize = 6;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Changes come in groups; they are handled together.
+/// Changes come in groups, as a schema and its level: conditions are written when a group is complete.
 const GATHERING: Duration = Duration::from_millis(20);
-/// How long to wait before trying again when the store fails.
+/// How long to wait before a write that failed is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Recent writes of each flow schema, so that a fight with another writer stays slow.
@@ -48,6 +49,16 @@ struct Told {
     failed: Option<Failure>,
 }
 
+/// What became of one condition.
+#[derive(Debug)]
+enum Telling {
+    Written,
+    /// It is as it should be, or the schema is gone.
+    NotNeeded,
+    /// It was written too often, and may be written again at this time.
+    TooOften(Instant),
+}
+
 /// Whether conditions can be written, as far as a round has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
@@ -57,92 +68,77 @@ enum Outcome {
     NothingTried,
 }
 
-/// Follows the objects, and writes conditions, until the store is closed.
-pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, levels: &Registry<PriorityLevelConfigurationSpec>) {
+/// Writes conditions after each change of the objects, until the store is closed.
+pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, mut states: States) {
     let mut pace = Pace::default();
     let mut log_once = LogOnce::new("cannot update the condition Dangling");
     loop {
-        match follow(schemas, levels, &mut pace, &mut log_once).await {
-            Err(Error::Closed) => return,
-            // A watch that has fallen behind is no failure.
-            Err(Error::TooOld { .. }) | Ok(()) => {}
-            Err(error) => log_once.failed(&**schemas.store(), &error).await,
-        }
-        sleep(PAUSE).await;
-    }
-}
-
-async fn follow(
-    schemas: &Registry<FlowSchemaSpec>,
-    levels: &Registry<PriorityLevelConfigurationSpec>,
-    pace: &mut Pace,
-    log_once: &mut LogOnce,
-) -> Result<(), Error> {
-    let revision = schemas.store().revision().await?;
-    let mut watch = schemas.store().watch(WatchOptions::after(revision)).await?;
-    loop {
-        let told = tell_all(schemas, levels, pace).await;
-        let retry_at = match &told {
-            Ok(Told { retry_at, .. }) => *retry_at,
-            Err(_) => Some(Instant::now() + PAUSE),
+        let state = states.borrow_and_update().clone();
+        let told = match &state {
+            Some(state) => tell_all(schemas, &state.objects, &mut pace).await,
+            None => Told::default(),
         };
-        match told.and_then(Told::outcome) {
+        let retry_at = told.retry_at;
+        match told.outcome() {
             Ok(Outcome::Working) => log_once.succeeded(),
             Ok(Outcome::NothingTried) => {}
             Err(failure) => log_once.failed(&**schemas.store(), &failure).await,
         }
-        wait(&mut watch, retry_at).await?;
-    }
-}
-
-/// Waits for a change that matters, or until something is due.
-async fn wait(watch: &mut Watch, retry_at: Option<Instant>) -> Result<(), Error> {
-    let due = async {
-        match retry_at {
-            Some(at) => sleep_until(at).await,
-            None => std::future::pending().await,
+        tokio::select! {
+            changed = states.changed() => match changed {
+                Ok(()) => sleep(GATHERING).await,
+                Err(_) => return,
+            },
+            () = due_at(retry_at) => {}
         }
-    };
-    tokio::select! {
-        event = watch.next() => { event?; }
-        () = due => return Ok(()),
     }
-    sleep(GATHERING).await;
-    while watch.try_next()?.is_some() {}
-    Ok(())
 }
 
 /// Writes every condition that is not as it should be.
-async fn tell_all(
-    schemas: &Registry<FlowSchemaSpec>,
-    levels: &Registry<PriorityLevelConfigurationSpec>,
-    pace: &mut Pace,
-) -> Result<Told, Failure> {
-    let (existing, _) = levels.snapshot(Moment::Any).await?;
-    let existing: BTreeSet<&str> = existing.iter().map(|level| level.name()).collect();
-    let (present, _) = schemas.snapshot(Moment::Any).await?;
-    pace.forget_all_but(present.iter().map(|schema| schema.name()));
+async fn tell_all(schemas: &Registry<FlowSchemaSpec>, objects: &Objects, pace: &mut Pace) -> Told {
+    let existing: BTreeSet<&str> = objects.priority_levels.iter().map(|level| level.name()).collect();
+    pace.forget_all_but(objects.flow_schemas.iter().map(|schema| schema.name()));
     let mut told = Told::default();
-    for schema in &present {
-        let level = &schema.spec.priority_level_configuration.name;
-        let Some(condition) = due(schema, existing.contains(level.as_str()), now()) else { continue };
-        let again_at = match pace.take(schema.name()) {
-            Ok(()) => match write(schemas, schema.name(), &condition).await {
-                Ok(()) => {
-                    told.written += 1;
-                    continue;
-                }
-                // A failed write must not keep the others from being updated.
-                Err(failure) => {
-                    told.failed.get_or_insert(failure);
-                    Instant::now() + PAUSE
-                }
-            },
-            Err(at) => at,
+    for schema in &objects.flow_schemas {
+        let exists = existing.contains(schema.spec.priority_level_configuration.name.as_str());
+        if due(schema, exists, now()).is_none() {
+            continue;
+        }
+        let again_at = match tell(schemas, schema.name(), exists, pace).await {
+            Ok(Telling::Written) => {
+                told.written += 1;
+                continue;
+            }
+            Ok(Telling::NotNeeded) => continue,
+            Ok(Telling::TooOften(until)) => until,
+            // A failed write must not keep the others from being updated.
+            Err(failure) => {
+                told.failed.get_or_insert(failure);
+                Instant::now() + PAUSE
+            }
         };
         told.retry_at = Some(told.retry_at.map_or(again_at, |earlier| earlier.min(again_at)));
     }
-    Ok(told)
+    told
+}
+
+/// Writes the condition of one schema. It is read again: what was followed may be older than the last write of this task.
+async fn tell(
+    schemas: &Registry<FlowSchemaSpec>,
+    name: &str,
+    exists: bool,
+    pace: &mut Pace,
+) -> Result<Telling, Failure> {
+    let present = match schemas.get(name, Moment::Any).await {
+        // It was deleted in the meantime.
+        Err(failure) if failure.status == StatusCode::NOT_FOUND => return Ok(Telling::NotNeeded),
+        present => present?,
+    };
+    let Some(condition) = due(&present.object, exists, now()) else { return Ok(Telling::NotNeeded) };
+    if let Err(until) = pace.take(name) {
+        return Ok(Telling::TooOften(until));
+    }
+    write(schemas, name, &condition).await.map(|()| Telling::Written)
 }
 
 /// The condition that the schema should have, if it does not have it.
@@ -174,8 +170,15 @@ async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condi
         manager: MANAGER.to_owned(),
         on_conflict: OnConflict::Force,
     };
-    let write =
-        Write { version: Version::V1, name, endpoint: WriteTarget::Status, options: &options, now: now(), weight: 0 };
+    let write = Write {
+        version: Version::V1,
+        name,
+        endpoint: WriteTarget::Status,
+        options: &options,
+        now: now(),
+        weight: 0,
+        seats: None,
+    };
     match verbs::apply(schemas, body.to_string().as_bytes(), &write, &mut Vec::new()).await {
         // It was deleted in the meantime.
         Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(()),
@@ -234,19 +237,20 @@ mod tests {
     async fn a_round_that_tries_nothing_shows_nothing() {
         let store: Arc<dyn Store> = Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).unwrap());
         let schemas = Registry::new(Arc::clone(&store), Preset::Kubernetes);
-        let levels = Registry::new(Arc::clone(&store), Preset::Kubernetes);
         let schema = json!({"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema",
             "metadata": {"name": "a"}, "spec": {"priorityLevelConfiguration": {"name": "gone"}}});
         store.create(Kind::FlowSchema, "a", schema.to_string().into()).await.unwrap();
+        let (flow_schemas, _) = schemas.snapshot(Moment::Any).await.unwrap();
+        let objects = Objects { flow_schemas, priority_levels: Vec::new() };
         let mut pace = Pace::default();
         while pace.take("a").is_ok() {}
         // It was tried too often, perhaps in vain: nothing says that it would succeed now.
-        let told = tell_all(&schemas, &levels, &mut pace).await.unwrap();
+        let told = tell_all(&schemas, &objects, &mut pace).await;
         assert_eq!(told.outcome().unwrap(), Outcome::NothingTried);
-        // A write that succeeds, and one that is not necessary, do.
-        for _ in 0..2 {
-            let told = tell_all(&schemas, &levels, &mut Pace::default()).await.unwrap();
-            assert_eq!(told.outcome().unwrap(), Outcome::Working);
+        // A write that succeeds does, and so does one that is not necessary, also if the objects were read before it.
+        for written in [1, 0] {
+            let told = tell_all(&schemas, &objects, &mut Pace::default()).await;
+            assert_eq!((told.written, told.outcome().unwrap()), (written, Outcome::Working));
         }
         store.close().await.unwrap();
     }

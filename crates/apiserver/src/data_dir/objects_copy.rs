@@ -2,23 +2,27 @@
 //!
 //! One line that says what the file is, the version of its format and the checksum of the rest; then the objects as JSON.
 
+use std::io::{self, BufWriter, Write};
+
 use evenkeel_api::meta::Time;
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::controller::Objects;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::secret_file::{Access, read_if_there, write};
+use super::secret_file::{Access, read_if_there, write_by};
 use super::{DataDir, DataDirError};
 use crate::clock::now;
-use crate::follow::ObjectState;
+use crate::follow::ObjectsAt;
 
 /// The objects as they were when they were last copied.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ObjectsCopy {
-    /// The objects, and their revision.
-    pub state: ObjectState,
+    /// The objects.
+    pub objects: Objects,
+    /// The revision of the store that they are of.
+    pub revision: u64,
     /// When they were copied.
     pub copied_at: Time,
 }
@@ -32,19 +36,39 @@ struct Content<S, L> {
     priority_levels: Vec<L>,
 }
 
+/// Hashes what is written to it.
+struct Hashed(Sha256);
+
 /// What the file begins with; the number is the version of its format.
 const HEADING: &str = "evenkeel-objects 1 sha256:";
 
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"))
+}
+
 fn checksum(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"))
+    hex(Sha256::new_with_prefix(text))
+}
+
+// === impl Hashed ===
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 // === impl DataDir ===
 
 impl DataDir {
     /// Puts a copy of the objects in the place of the last one, as a whole or not at all.
-    pub fn write_objects_copy(&self, state: &ObjectState) -> Result<(), DataDirError> {
-        let ObjectState { objects, revision } = state;
+    pub fn write_objects_copy(&self, state: &ObjectsAt) -> Result<(), DataDirError> {
+        let ObjectsAt { objects, revision, .. } = state;
         let content = Content {
             revision: *revision,
             copied_at: now(),
@@ -55,10 +79,20 @@ impl DataDir {
                 .map(AsRef::as_ref)
                 .collect::<Vec<&PriorityLevelConfiguration>>(),
         };
-        // The types of the API have no value that JSON cannot say.
-        let json = serde_json::to_string(&content).unwrap_or_default();
-        let text = format!("{HEADING}{}\n{json}\n", checksum(&json));
-        write(&self.objects_copy(), text.as_bytes(), Access::OwnerOnly)
+        let path = self.objects_copy();
+        let encoded =
+            |error: serde_json::Error| DataDirError::File { action: "write", path: path.clone(), source: error.into() };
+        // Written twice, so that the text of very many objects is never in memory as a whole.
+        let mut hash = Hashed(Sha256::new());
+        serde_json::to_writer(&mut hash, &content).map_err(encoded)?;
+        let checksum = hex(hash.0);
+        write_by(&path, Access::OwnerOnly, |file| {
+            let mut file = BufWriter::new(file);
+            writeln!(file, "{HEADING}{checksum}")?;
+            serde_json::to_writer(&mut file, &content)?;
+            writeln!(file)?;
+            file.flush()
+        })
     }
 
     /// The last copy, if there is one.
@@ -86,7 +120,7 @@ fn parse(text: &str) -> Result<ObjectsCopy, String> {
         flow_schemas: content.flow_schemas.into_iter().map(Into::into).collect(),
         priority_levels: content.priority_levels.into_iter().map(Into::into).collect(),
     };
-    Ok(ObjectsCopy { state: ObjectState { objects, revision: content.revision }, copied_at: content.copied_at })
+    Ok(ObjectsCopy { objects, revision: content.revision, copied_at: content.copied_at })
 }
 
 #[cfg(test)]
@@ -101,12 +135,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();
         assert!(data.read_objects_copy().unwrap().is_none());
-        let state = ObjectState { objects: Objects::bootstrap(), revision: 7 };
-        data.write_objects_copy(&state).unwrap();
-        data.write_objects_copy(&ObjectState { revision: 8, ..state.clone() }).unwrap();
-        let copy = data.read_objects_copy().unwrap().unwrap().state;
-        assert_eq!((copy.revision, &copy.objects.flow_schemas), (8, &state.objects.flow_schemas));
-        assert_eq!(copy.objects.priority_levels, state.objects.priority_levels);
+        let objects = Objects::bootstrap();
+        for revision in [7, 8] {
+            data.write_objects_copy(&ObjectsAt { objects: objects.clone(), revision, generation: 1 }).unwrap();
+        }
+        let copy = data.read_objects_copy().unwrap().unwrap();
+        assert_eq!((copy.revision, &copy.objects.flow_schemas), (8, &objects.flow_schemas));
+        assert_eq!(copy.objects.priority_levels, objects.priority_levels);
         let path = data.objects_copy();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let text = fs::read_to_string(&path).unwrap();

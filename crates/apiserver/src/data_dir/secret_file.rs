@@ -1,6 +1,6 @@
 //! Files that only their owner can read, written as a whole or not at all.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
@@ -34,6 +34,15 @@ pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, DataDirError>
 
 /// Writes a file beside it first, so that there is never half of it.
 pub(super) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), DataDirError> {
+    write_by(path, access, |file| file.write_all(content))
+}
+
+/// The same for content that `content` writes piece by piece.
+pub(super) fn write_by(
+    path: &Path,
+    access: Access,
+    content: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), DataDirError> {
     let mode = match access {
         Access::Everybody => 0o644,
         Access::OwnerOnly => 0o600,
@@ -43,7 +52,7 @@ pub(super) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), D
     let written = (|| {
         let _ = fs::remove_file(&beside);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
-        file.write_all(content)?;
+        content(&mut file)?;
         file.sync_all()?;
         fs::rename(&beside, path)
     })();

@@ -27,7 +27,7 @@ use crate::output;
 use crate::request_context::RequestContext;
 use crate::review::Review;
 use crate::route::Route;
-use crate::target::Target;
+use crate::target::{Target, Verb};
 use crate::warning;
 
 /// What is known of a request before its body is read.
@@ -122,18 +122,18 @@ impl Call<'_> {
         let objects = ObjectsCall::new(self, route)?;
         warnings.extend(route.version.deprecation(route.kind));
         // A watch has a length of its own, `timeoutSeconds` (API-77).
-        let asked = if objects.is_watch() { None } else { options::timeout(self.query)? };
+        let asked = if objects.verb() == Verb::Watch { None } else { options::timeout(self.query)? };
         let timeout = asked.map_or(TIMEOUT_MAX, |asked| asked.min(TIMEOUT_MAX));
         let work = async {
-            let reads_body = matches!(self.parts.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+            let is_write = objects.verb().is_write();
             let prepared = objects.prepare()?;
-            let body = if reads_body { read(body).await? } else { Bytes::new() };
+            let body = if is_write { read(body).await? } else { Bytes::new() };
             let reply = match route.kind {
                 Kind::FlowSchema => objects.run(&self.shared.schemas, prepared, body, warnings).await,
                 Kind::PriorityLevelConfiguration => objects.run(&self.shared.levels, prepared, body, warnings).await,
             };
-            if reads_body && reply.is_ok() {
-                self.shared.followed().await;
+            if is_write && reply.is_ok() {
+                self.shared.in_effect().await;
             }
             reply
         };

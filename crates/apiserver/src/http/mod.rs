@@ -17,15 +17,15 @@ use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_store::Store;
 use http::{Request, Response};
 use http_body::Body;
-use tokio::sync::watch;
 
 use crate::denials::Denials;
-use crate::follow::ObjectStream;
+use crate::follow::Followed;
 use crate::in_flight::InFlight;
 use crate::metrics::ApiMetrics;
 use crate::other_metrics::OtherMetrics;
 use crate::registry::Registry;
-use crate::server::{ApiServerOptions, FOLLOWED_WITHIN};
+use crate::seats::{GovernedFlow, SeatCheck};
+use crate::server::ApiServerOptions;
 use crate::watch::WatchLimit;
 
 pub(crate) use call::reject;
@@ -52,8 +52,8 @@ struct Shared {
     other_metrics: OtherMetrics,
     denials: Denials,
     refused_connections: Arc<AtomicU64>,
-    /// The revision that the API's own flow control follows.
-    applied: watch::Receiver<u64>,
+    followed: Followed,
+    governed: GovernedFlow,
 }
 
 // === impl Api ===
@@ -64,7 +64,7 @@ impl Api {
         store: &Arc<dyn Store>,
         options: &ApiServerOptions,
         in_flight: InFlight,
-        applied: watch::Receiver<u64>,
+        followed: Followed,
         flow: FlowControl,
     ) -> Self {
         let preset = options.preset;
@@ -78,7 +78,8 @@ impl Api {
                 other_metrics: options.other_metrics.clone(),
                 denials: Denials::default(),
                 refused_connections: Arc::clone(&options.refused_connections),
-                applied,
+                followed,
+                governed: options.governed.clone(),
             }),
         }
     }
@@ -110,16 +111,20 @@ impl Api {
         self.shared.metrics()
     }
 
-    pub(crate) fn schemas(&self) -> &Registry<FlowSchemaSpec> {
+    pub(crate) fn schemas(&self) -> &Arc<Registry<FlowSchemaSpec>> {
         &self.shared.schemas
     }
 
-    pub(crate) fn levels(&self) -> &Registry<PriorityLevelConfigurationSpec> {
+    pub(crate) fn levels(&self) -> &Arc<Registry<PriorityLevelConfigurationSpec>> {
         &self.shared.levels
     }
 
-    pub(crate) fn objects(&self) -> ObjectStream {
-        ObjectStream::new(Arc::clone(&self.shared.schemas), Arc::clone(&self.shared.levels))
+    pub(crate) fn seats(&self) -> SeatCheck<'_> {
+        self.shared.seats()
+    }
+
+    pub(crate) fn followed(&self) -> &Followed {
+        &self.shared.followed
     }
 }
 
@@ -131,10 +136,12 @@ impl Shared {
         ApiMetrics::new(self.denials.clone(), refused_connections, Arc::clone(self.schemas.store()))
     }
 
-    /// Waits a moment for the API's own flow control to follow what was written, so that the next request meets it.
-    async fn followed(&self) {
-        let revision = self.schemas.store().freshness().revision;
-        let mut applied = self.applied.clone();
-        let _ = tokio::time::timeout(FOLLOWED_WITHIN, applied.wait_for(|applied| *applied >= revision)).await;
+    fn seats(&self) -> SeatCheck<'_> {
+        SeatCheck { governed: &self.governed, schemas: &self.schemas, levels: &self.levels }
+    }
+
+    /// Waits until what was written is in effect, so that the next request meets it.
+    async fn in_effect(&self) {
+        self.followed.in_effect(self.schemas.store().freshness().revision).await;
     }
 }

@@ -1,12 +1,12 @@
-//! A request about objects: which verb it is, and what comes back (API-3, API-5).
+//! A request about objects: its parameters, and what comes back (API-5).
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use evenkeel_api::validate::ValidSpec;
 use evenkeel_api::{HubSpec, annotations};
+use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use http::{Method, StatusCode};
 
 use super::call::Call;
 use super::reachability;
@@ -25,6 +25,7 @@ use crate::output::{self, Columns, EventWriter, Format, ListMeta, View};
 use crate::owners;
 use crate::registry::{Form, Record, Registry};
 use crate::route::{ObjectsRoute, Scope};
+use crate::target::Verb;
 use crate::verbs::{self, Deleted, Listed, Patch, Write, Written};
 use crate::watch::{CountedWatch, WatchBody, WatchStream};
 use crate::websocket::{Handshake, Message};
@@ -36,19 +37,8 @@ pub(super) struct ObjectsCall<'a> {
     route: &'a ObjectsRoute,
     verb: Verb,
     wanted: Wanted,
-}
-
-/// What is done with the objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verb {
-    Get,
-    List,
-    Watch,
-    Create,
-    Update,
-    Patch(PatchType),
-    Delete,
-    DeleteCollection,
+    /// The type of the patch, if it is one.
+    patch_type: Option<PatchType>,
 }
 
 /// The valid parameters of a request.
@@ -75,22 +65,22 @@ const JSON_PATCH_WEIGHT: usize = 64;
 impl<'a> ObjectsCall<'a> {
     /// Rejects unsupported methods and media types.
     pub(super) fn new(call: Call<'a>, route: &'a ObjectsRoute) -> Result<Self, Failure> {
-        let verb = verb(call, route)?;
+        let verb = call.context.target.verb.ok_or_else(Failure::no_method)?;
         let endpoint = match verb {
             Verb::Watch => negotiate::ResponseKind::Watch,
             Verb::List | Verb::DeleteCollection => negotiate::ResponseKind::Collection,
             _ => negotiate::ResponseKind::Object,
         };
         let wanted = call.asked.objects(endpoint)?;
-        let verb = match verb {
-            Verb::Patch(_) => Verb::Patch(negotiate::patch_type(content_type(call))?),
-            other => other,
+        let patch_type = match verb {
+            Verb::Patch => Some(negotiate::patch_type(content_type(call))?),
+            _ => None,
         };
-        Ok(Self { call, route, verb, wanted })
+        Ok(Self { call, route, verb, wanted, patch_type })
     }
 
-    pub(super) fn is_watch(&self) -> bool {
-        self.verb == Verb::Watch
+    pub(super) fn verb(&self) -> Verb {
+        self.verb
     }
 
     /// Reads the parameters.
@@ -115,7 +105,8 @@ impl<'a> ObjectsCall<'a> {
                 let format = format()?;
                 Prepared::Write(WriteOptions::read(WriteKind::Update, query, headers)?, format)
             }
-            Verb::Patch(patch) => {
+            Verb::Patch => {
+                let patch = self.patch_type.ok_or_else(Failure::unknown_patch_type)?;
                 let kind = if patch == PatchType::Apply { WriteKind::Apply } else { WriteKind::Patch };
                 Prepared::Patch(WriteOptions::read(kind, query, headers)?, patch)
             }
@@ -233,7 +224,8 @@ impl<'a> ObjectsCall<'a> {
             Scope::Status(_) => WriteTarget::Status,
             _ => WriteTarget::Object,
         };
-        Write { version: self.route.version, name: self.name(), endpoint, options, now, weight }
+        let seats = Some(self.call.shared.seats());
+        Write { version: self.route.version, name: self.name(), endpoint, options, now, weight, seats }
     }
 
     /// Room for a response with an object of so many bytes; small ones need none.
@@ -326,23 +318,6 @@ impl<'a> ObjectsCall<'a> {
 
 fn content_type(call: Call<'_>) -> Option<&str> {
     call.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok())
-}
-
-/// What a method means on a path (API-3).
-fn verb(call: Call<'_>, route: &ObjectsRoute) -> Result<Verb, Failure> {
-    let method = &call.parts.method;
-    Ok(match (&route.scope, method) {
-        (Scope::Watched(_), &Method::GET) => Verb::Watch,
-        (Scope::Collection, &Method::GET) if call.context.target.request().verb == "watch" => Verb::Watch,
-        (Scope::Collection, &Method::GET) => Verb::List,
-        (Scope::Collection, &Method::POST) => Verb::Create,
-        (Scope::Collection, &Method::DELETE) => Verb::DeleteCollection,
-        (Scope::Object(_) | Scope::Status(_), &Method::GET) => Verb::Get,
-        (Scope::Object(_) | Scope::Status(_), &Method::PUT) => Verb::Update,
-        (Scope::Object(_) | Scope::Status(_), &Method::PATCH) => Verb::Patch(PatchType::Merge),
-        (Scope::Object(_), &Method::DELETE) => Verb::Delete,
-        _ => return Err(Failure::no_method()),
-    })
 }
 
 /// What is wrong with the annotations that are meant for Evenkeel (BM-2). Kubernetes stores them, and so do we.

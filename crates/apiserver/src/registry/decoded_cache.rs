@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use evenkeel_api::HubSpec;
+use evenkeel_api::v1::V1;
+use evenkeel_api::{HubSpec, Object as ApiObject};
 use evenkeel_store::Object;
 
 use super::Record;
@@ -36,7 +37,7 @@ struct Generation<S: HubSpec> {
 }
 
 /// Decoded, an object takes about three times as much.
-const YOUNG_BYTES_MAX: usize = 4 * 1024 * 1024;
+const YOUNG_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 // === impl DecodedCache ===
 
@@ -80,21 +81,39 @@ impl<S: HubSpec> DecodedCache<S> {
         objects.iter().filter(|object| !is_known(object)).map(|object| object.payload.len()).sum()
     }
 
+    /// Takes in an object that was just written, which is known without being decoded.
+    pub(crate) fn add_written(&self, stored: &Arc<Object>, object: ApiObject<V1, S>) -> Arc<Record<S>> {
+        debug_assert_eq!(Record::read(stored).as_ref(), Ok(&object), "decoded, it is what was encoded");
+        let record = Arc::new(Record::new(object, stored.revision));
+        self.insert(stored, &record);
+        record
+    }
+
+    /// The object if it is decoded already.
+    pub(crate) fn known(&self, object: &Arc<Object>) -> Option<Arc<Record<S>>> {
+        let generations = self.read();
+        generations.young.get(object).or_else(|| generations.old.get(object)).cloned()
+    }
+
     fn add(&self, object: &Arc<Object>) -> Result<Arc<Record<S>>, Failure> {
         let known = self.read().old.get(object).map(Arc::clone);
         let record = match known {
             Some(known) => known,
             None => Arc::new(Record::decode(object)?),
         };
+        self.insert(object, &record);
+        Ok(record)
+    }
+
+    fn insert(&self, object: &Arc<Object>, record: &Arc<Record<S>>) {
         let mut generations = self.write();
         if generations.young_bytes >= YOUNG_BYTES_MAX {
             generations.old = std::mem::take(&mut generations.young);
             generations.young_bytes = 0;
         }
-        let replaced = generations.young.records.insert(object.revision, (Arc::clone(object), Arc::clone(&record)));
+        let replaced = generations.young.records.insert(object.revision, (Arc::clone(object), Arc::clone(record)));
         let replaced_bytes = replaced.map_or(0, |(object, _)| object.payload.len());
         generations.young_bytes = (generations.young_bytes + object.payload.len()).saturating_sub(replaced_bytes);
-        Ok(record)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Generations<S>> {
@@ -124,8 +143,8 @@ impl<S: HubSpec> Generation<S> {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_api::v1::{FlowSchemaSpec, V1};
-    use evenkeel_api::{Kind, Object as ApiObject};
+    use evenkeel_api::Kind;
+    use evenkeel_api::v1::FlowSchemaSpec;
 
     use super::*;
 

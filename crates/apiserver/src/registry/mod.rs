@@ -20,7 +20,7 @@ use crate::options::Moment;
 
 use decoded_cache::DecodedCache;
 use encodings::Encodings;
-use payload::payload;
+use payload::Payload;
 use snapshot::Snapshot;
 use write_locks::WriteLocks;
 
@@ -128,7 +128,7 @@ impl<S: HubSpec> Registry<S> {
             Unlisted::Expired => Failure::expired("the present state is gone"),
             Unlisted::Failed(failure) => failure,
         })?;
-        Ok((self.snapshot.update(&list), list.revision))
+        Ok((self.snapshot.update(&list, &self.decoded_cache), list.revision))
     }
 
     /// The encodings of lists that are being sent.
@@ -151,11 +151,11 @@ impl<S: HubSpec> Registry<S> {
     }
 
     /// Writes an object that is not there yet.
-    pub(crate) async fn create(&self, object: &Object<V1, S>, managers: Managers) -> Result<Arc<Record<S>>, Failure> {
-        let name = object.name();
-        match self.store.create(S::KIND, name, payload(object, managers)).await {
-            Ok(stored) => self.decoded_cache.decode(&stored),
-            Err(Error::AlreadyExists { .. }) => Err(Failure::already_exists(S::KIND, name)),
+    pub(crate) async fn create(&self, object: Object<V1, S>, managers: Managers) -> Result<Arc<Record<S>>, Failure> {
+        let Payload { object, bytes } = Payload::new(object, managers)?;
+        match self.store.create(S::KIND, object.name(), bytes).await {
+            Ok(stored) => Ok(self.decoded_cache.add_written(&stored, object)),
+            Err(Error::AlreadyExists { .. }) => Err(Failure::already_exists(S::KIND, object.name())),
             Err(error) => Err(Self::failure(error)),
         }
     }
@@ -164,13 +164,12 @@ impl<S: HubSpec> Registry<S> {
     pub(crate) async fn update(
         &self,
         old: &Record<S>,
-        object: &Object<V1, S>,
+        object: Object<V1, S>,
         managers: Managers,
     ) -> Result<Arc<Record<S>>, Unwritten> {
-        let payload = payload(object, managers);
-        let written = self.store.update(S::KIND, object.name(), old.revision, payload).await;
-        match written {
-            Ok(stored) => self.decoded_cache.decode(&stored).map_err(Unwritten::Failed),
+        let Payload { object, bytes } = Payload::new(object, managers).map_err(Unwritten::Failed)?;
+        match self.store.update(S::KIND, object.name(), old.revision, bytes).await {
+            Ok(stored) => Ok(self.decoded_cache.add_written(&stored, object)),
             Err(error) => Err(Self::unwritten(error)),
         }
     }

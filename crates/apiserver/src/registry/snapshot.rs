@@ -6,9 +6,10 @@ use evenkeel_api::v1::V1;
 use evenkeel_api::{HubSpec, Object};
 use evenkeel_store::List;
 
-use super::{Record, is_same};
+use super::{DecodedCache, Record, is_same};
 
-/// All objects as of the last update, in the order of their names. An update decodes only what has changed.
+/// All objects as of the last update, in the order of their names. An update decodes only what has changed and is not
+/// [decoded](DecodedCache) yet.
 ///
 /// The objects have no managed fields, which are the larger part of most objects and not needed here. Unreadable objects
 /// are left out, and logged once.
@@ -34,7 +35,7 @@ impl<S: HubSpec> Default for Snapshot<S> {
 
 impl<S: HubSpec> Snapshot<S> {
     /// Takes in a whole list, and returns its objects.
-    pub(crate) fn update(&self, list: &List) -> Vec<Arc<Object<V1, S>>> {
+    pub(crate) fn update(&self, list: &List, decoded: &DecodedCache<S>) -> Vec<Arc<Object<V1, S>>> {
         let mut known = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rest = known.as_slice();
         let mut present = Vec::with_capacity(list.items.len());
@@ -43,7 +44,7 @@ impl<S: HubSpec> Snapshot<S> {
             rest = from_here;
             let object = match rest.first() {
                 Some(known) if is_same(&known.stored, stored) => known.object.clone(),
-                _ => read(stored),
+                _ => read(stored, decoded),
             };
             present.push(Entry { stored: Arc::clone(stored), object });
         }
@@ -54,8 +55,14 @@ impl<S: HubSpec> Snapshot<S> {
     }
 }
 
-fn read<S: HubSpec>(stored: &evenkeel_store::Object) -> Option<Arc<Object<V1, S>>> {
-    match Record::read(stored) {
+fn read<S: HubSpec>(stored: &Arc<evenkeel_store::Object>, decoded: &DecodedCache<S>) -> Option<Arc<Object<V1, S>>> {
+    // What was written here is known already.
+    let read = match decoded.known(stored) {
+        Some(record) if record.object.metadata.managed_fields.is_empty() => return Some(Arc::clone(&record.object)),
+        Some(record) => Ok(Object::clone(&record.object)),
+        None => Record::read(stored),
+    };
+    match read {
         Ok(mut object) => {
             object.metadata.resource_version = stored.revision.to_string();
             object.metadata.managed_fields = Vec::new();
@@ -86,6 +93,11 @@ mod tests {
 
     use super::*;
 
+    /// An update while nothing is decoded yet.
+    fn update(snapshot: &Snapshot<FlowSchemaSpec>, list: &List) -> Vec<Arc<FlowSchema>> {
+        snapshot.update(list, &DecodedCache::default())
+    }
+
     fn list(objects: &[(&str, u64)]) -> List {
         list_of_level("a", objects)
     }
@@ -104,8 +116,8 @@ mod tests {
     #[test]
     fn only_what_has_changed_is_decoded_again() {
         let snapshot = Snapshot::<FlowSchemaSpec>::default();
-        let before = snapshot.update(&list(&[("a", 1), ("b", 2), ("d", 3)]));
-        let after = snapshot.update(&list(&[("b", 2), ("c", 4), ("d", 5)]));
+        let before = update(&snapshot, &list(&[("a", 1), ("b", 2), ("d", 3)]));
+        let after = update(&snapshot, &list(&[("b", 2), ("c", 4), ("d", 5)]));
         let seen: Vec<_> = after.iter().map(|object| (object.name(), &*object.metadata.resource_version)).collect();
         assert_eq!(seen, [("b", "2"), ("c", "4"), ("d", "5")]);
         assert!(Arc::ptr_eq(&before[1], &after[0]), "it is the same");
@@ -113,10 +125,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_decoded_already_is_taken_from_there() {
+        let (snapshot, decoded) = (Snapshot::<FlowSchemaSpec>::default(), DecodedCache::default());
+        let list = list(&[("a", 1)]);
+        let record = decoded.decode(&list.items[0]).unwrap();
+        assert!(Arc::ptr_eq(&snapshot.update(&list, &decoded)[0], &record.object));
+    }
+
+    #[test]
     fn a_reused_revision_shows_the_new_object() {
         let snapshot = Snapshot::<FlowSchemaSpec>::default();
-        snapshot.update(&list(&[("a", 1), ("b", 2)]));
-        let after = snapshot.update(&list_of_level("other", &[("a", 1), ("c", 2)]));
+        update(&snapshot, &list(&[("a", 1), ("b", 2)]));
+        let after = update(&snapshot, &list_of_level("other", &[("a", 1), ("c", 2)]));
         let seen: Vec<_> =
             after.iter().map(|object| (object.name(), &*object.spec.priority_level_configuration.name)).collect();
         assert_eq!(seen, [("a", "other"), ("c", "other")]);
@@ -134,8 +154,8 @@ mod tests {
             objects.iter().map(|object| object.name().to_owned()).collect()
         };
         let all = [("a", 1), ("b", 2), ("c", 3)];
-        assert_eq!(names(snapshot.update(&broken(list(&all)))), ["a", "c"]);
-        assert_eq!(names(snapshot.update(&broken(list(&all)))), ["a", "c"]);
-        assert_eq!(names(snapshot.update(&list(&all))), ["a", "b", "c"]);
+        assert_eq!(names(update(&snapshot, &broken(list(&all)))), ["a", "c"]);
+        assert_eq!(names(update(&snapshot, &broken(list(&all)))), ["a", "c"]);
+        assert_eq!(names(update(&snapshot, &list(&all))), ["a", "b", "c"]);
     }
 }

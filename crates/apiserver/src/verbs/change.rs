@@ -130,8 +130,10 @@ async fn store<S: HubSpec>(
     // The last finalizer of an object that is being deleted is gone, and so is the object (API-67).
     let is_gone = new.metadata.deletion_timestamp.is_some() && new.metadata.finalizers.is_empty();
     let is_dry = write.options.persistence == Persistence::DryRun;
+    // A deletion is never refused.
+    let _checked = if is_gone { None } else { write.check_seats(&new).await.map_err(Unwritten::Failed)? };
     if !is_gone && !is_dry {
-        return registry.update(old, &new, managers).await;
+        return registry.update(old, new, managers).await;
     }
     if is_gone && !is_dry {
         registry.delete(old.object.name(), old.revision).await?;

@@ -40,8 +40,9 @@ pub(super) async fn store<S: HubSpec + ValidSpec>(
     if !object.metadata.resource_version.is_empty() {
         return Err(Failure::plain("resourceVersion should not be set on objects to be created"));
     }
+    let _checked = write.check_seats(&object).await?;
     match write.options.persistence {
-        Persistence::Stored => registry.create(&object, managers).await,
+        Persistence::Stored => registry.create(object, managers).await,
         Persistence::DryRun => match registry.get(object.name(), Moment::Current).await {
             Ok(_) => Err(Failure::already_exists(S::KIND, object.name())),
             Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(Arc::new(Record::unstored(object))),

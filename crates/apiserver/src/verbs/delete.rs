@@ -139,7 +139,7 @@ async fn collect_once<S: HubSpec>(
     }
     let mut object = Object::clone(&old.object);
     object.metadata.finalizers = others;
-    registry.update(old, &object, Managers::Expendable).await.map(drop)
+    registry.update(old, object, Managers::Expendable).await.map(drop)
 }
 
 /// Whether a finalizer is one that a garbage collector removes.
@@ -196,5 +196,5 @@ async fn mark<S: HubSpec>(
     if options.persistence == Persistence::DryRun {
         return Ok(Deleted::Marked(Arc::new(Record::unstored(object))));
     }
-    registry.update(old, &object, Managers::Expendable).await.map(Deleted::Marked)
+    registry.update(old, object, Managers::Expendable).await.map(Deleted::Marked)
 }

@@ -12,13 +12,16 @@ mod replace;
 
 use std::sync::Arc;
 
-use evenkeel_api::HubSpec;
 use evenkeel_api::meta::Time;
+use evenkeel_api::v1::V1;
+use evenkeel_api::{HubSpec, Object};
 use http::StatusCode;
 
+use crate::failure::Failure;
 use crate::managed_fields::{WriteTarget, Writer};
 use crate::options::WriteOptions;
 use crate::registry::Record;
+use crate::seats::{SeatCheck, SeatsChecked};
 
 pub(crate) use apply::apply;
 pub(crate) use create::create;
@@ -38,6 +41,8 @@ pub(crate) struct Write<'a> {
     pub(crate) now: Time,
     /// How many bytes the request is about: a measure of how long it takes.
     pub(crate) weight: usize,
+    /// Whether there are enough seats after it; writes of controllers are not checked.
+    pub(crate) seats: Option<SeatCheck<'a>>,
 }
 
 /// What became of a write.
@@ -53,5 +58,13 @@ impl Write<'_> {
     /// Who writes, for `managedFields`.
     fn writer(&self) -> Writer<'_> {
         Writer { manager: &self.options.manager, version: self.version, endpoint: self.endpoint }
+    }
+
+    /// Refuses an object that would leave too few seats. A status changes no seats.
+    async fn check_seats<S: HubSpec>(&self, object: &Object<V1, S>) -> Result<Option<SeatsChecked>, Failure> {
+        match self.seats.filter(|_| self.endpoint == WriteTarget::Object) {
+            Some(seats) => seats.admit(object).await.map(Some),
+            None => Ok(None),
+        }
     }
 }

@@ -28,8 +28,8 @@ async fn ask(server: &ApiServer, method: Method, path: &str, body: &Value) -> (S
 async fn takes_effect(objects: &mut ObjectStream, name: &str) {
     let followed = async {
         loop {
-            let state = objects.next().await.unwrap().objects;
-            let names: Vec<_> = state.flow_schemas.iter().map(|schema| schema.name()).collect();
+            let state = objects.next().await.unwrap();
+            let names: Vec<_> = state.objects.flow_schemas.iter().map(|schema| schema.name()).collect();
             assert!(!names.contains(&"bad"));
             if names.contains(&name) {
                 return;

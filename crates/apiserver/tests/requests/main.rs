@@ -24,5 +24,6 @@ mod managed_fields_size;
 mod pages;
 mod parameters;
 mod reviews;
+mod too_few_seats;
 mod websocket;
 mod zero_shares;

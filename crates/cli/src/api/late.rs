@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Error, Result};
-use evenkeel_api::Preset;
 use evenkeel_apiserver::{DataDir, ObjectStream, ObjectsCopy};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::{ApiArgs, RunningApi};
+use super::RunningApi;
 
 /// An API that starts as soon as its store can be opened.
 #[derive(Debug)]
@@ -37,12 +36,10 @@ pub(super) fn copy_instead(folder: &Path, reason: Error) -> Result<ObjectsCopy> 
 // === impl LateApi ===
 
 impl LateApi {
-    /// Tries again and again to start the API, which failed for that reason. When it has started, applies the manifests,
+    /// Tries again and again to `start` the API, which failed for that reason. When it has started, applies the manifests,
     /// calls `announce`, and hands its objects out.
-    pub(super) fn start(
-        args: ApiArgs,
-        preset: Preset,
-        folder: PathBuf,
+    pub(super) fn start<F: Future<Output = Result<RunningApi>> + Send>(
+        start: impl Fn() -> F + Send + 'static,
         mut reason: String,
         manifests: Option<PathBuf>,
         objects: oneshot::Sender<ObjectStream>,
@@ -51,7 +48,7 @@ impl LateApi {
         let starting = tokio::spawn(async move {
             let mut api = loop {
                 sleep(RETRY).await;
-                match RunningApi::start(&args, preset, &folder).await {
+                match start().await {
                     Ok(api) => break api,
                     Err(error) => {
                         let error = format!("{error:#}");
@@ -68,7 +65,7 @@ impl LateApi {
             }
             announce(&api);
             // The gateway may have gone.
-            let _ = objects.send(api.server().objects());
+            let _ = objects.send(api.server().objects_for_flow_control());
             api
         });
         Self { starting }

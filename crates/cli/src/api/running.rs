@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Error, Result, anyhow};
 use evenkeel_api::Preset;
 use evenkeel_apiserver::{
-    ApiServer, ApiServerOptions, DataDir, DataDirError, Failure, OtherMetrics, UnwrittenCertificate,
+    ApiServer, ApiServerOptions, DataDir, DataDirError, Failure, GovernedFlow, OtherMetrics, UnwrittenCertificate,
 };
 use evenkeel_gateway::config::{
     AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
@@ -58,8 +58,9 @@ fn response_bytes_that_fit(most: usize) -> usize {
 // === impl RunningApi ===
 
 impl RunningApi {
-    /// Starts the API with its folder, and returns when it is ready.
-    pub(crate) async fn start(args: &ApiArgs, preset: Preset, folder: &Path) -> Result<Self> {
+    /// Starts the API with its folder, and returns when it is ready. Its objects govern the requests of `governed`, if there is
+    /// a gateway.
+    pub(crate) async fn start(args: &ApiArgs, preset: Preset, folder: &Path, governed: GovernedFlow) -> Result<Self> {
         let data = DataDir::open(folder).map_err(|error| wrong(&error))?;
         let location = args.store.location(data.store())?;
         let place = place(&location);
@@ -87,6 +88,7 @@ impl RunningApi {
             status_controller: args.status_controller(),
             garbage_collector: args.garbage_collector(),
             refused_connections,
+            governed,
             other_metrics,
             ..ApiServerOptions::default()
         };

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Error, Result};
-use evenkeel_apiserver::{ObjectStream, ObjectsCopy};
+use evenkeel_apiserver::{GovernedFlow, ObjectStream, ObjectsCopy};
 use evenkeel_gateway::Config;
 use evenkeel_gateway::objects::{NextObjects, ObjectSource, ObjectsError, SourceStatus};
 use tokio::sync::oneshot;
@@ -34,7 +34,7 @@ enum Origin {
 impl ApiObjects {
     /// Those of an API that runs.
     pub(crate) fn of(api: &RunningApi) -> Self {
-        Self { origin: Origin::Api(api.server().objects()), status: ApiStatus::running(api.parts()) }
+        Self { origin: Origin::Api(api.server().objects_for_flow_control()), status: ApiStatus::running(api.parts()) }
     }
 
     /// The last copy, while the store cannot be opened for this reason, and then those of the API, which is started as
@@ -43,13 +43,13 @@ impl ApiObjects {
         args: &ApiArgs,
         folder: &Path,
         config: &Config,
+        governed: GovernedFlow,
         reason: Error,
         announce: impl FnOnce(&RunningApi) + Send + 'static,
     ) -> Result<(Self, LateApi)> {
         let why = format!("{reason:#}");
         let copy = copy_instead(folder, reason)?;
-        let stale =
-            format!("the copy of revision {}, written at {}, because {why}", copy.state.revision, copy.copied_at);
+        let stale = format!("the copy of revision {}, written at {}, because {why}", copy.revision, copy.copied_at);
         tracing::warn!("the gateway starts with {stale}; it keeps trying to open the store");
         let (sender, api) = oneshot::channel();
         let (folder, manifests) = (folder.to_owned(), config.objects.clone());
@@ -59,7 +59,14 @@ impl ApiObjects {
             started.started(api.parts());
             announce(api);
         };
-        let late = LateApi::start(args.clone(), config.preset, folder, why, manifests, sender, announce);
+        let start = {
+            let (args, preset) = (args.clone(), config.preset);
+            move || {
+                let (args, folder, governed) = (args.clone(), folder.clone(), governed.clone());
+                async move { RunningApi::start(&args, preset, &folder, governed).await }
+            }
+        };
+        let late = LateApi::start(start, why, manifests, sender, announce);
         Ok((Self { origin: Origin::Copy { copy: Some(copy), api }, status }, late))
     }
 }
@@ -69,7 +76,7 @@ impl ObjectSource for ApiObjects {
         Box::pin(async {
             if let Origin::Copy { copy, api } = &mut self.origin {
                 if let Some(copy) = copy.take() {
-                    return Ok(copy.state.objects);
+                    return Ok(copy.objects);
                 }
                 match api.await {
                     Ok(stream) => self.origin = Origin::Api(stream),
@@ -84,7 +91,7 @@ impl ObjectSource for ApiObjects {
             match next {
                 Some(state) => {
                     self.status.copy_replaced();
-                    Ok(state.objects)
+                    Ok(state.objects.clone())
                 }
                 None => {
                     // The process is about to end: those that govern stay until then.

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use evenkeel_apiserver::GovernedFlow;
 use evenkeel_gateway::config::{
     AdminConfig, HeaderIdentity, IdentityConfig, IdentitySource, ListenConfig, LogConfig, UpstreamConfig,
 };
@@ -73,8 +74,8 @@ impl Stage {
             ..config(&service)?
         };
         evenkeel_gateway::observe::log::init(&config.log)?;
-        let mut api =
-            RunningApi::start(&ApiArgs::on(LOOPBACK_PORT), config.preset, &folder.path().join("data")).await?;
+        let (args, data, governed) = (ApiArgs::on(LOOPBACK_PORT), folder.path().join("data"), GovernedFlow::default());
+        let mut api = RunningApi::start(&args, config.preset, &data, governed.clone()).await?;
         api.apply_manifests(&objects).await;
         let started = serve::start_with(config, Box::new(ApiObjects::of(&api))).await;
         let gateway = match started {
@@ -85,6 +86,7 @@ impl Stage {
                 return Err(error);
             }
         };
+        governed.set(gateway.flow().clone());
         let address = *gateway.addresses().first().context("the gateway has no address")?;
         Ok(Self { service, gateway, api, address, folder })
     }

@@ -1,6 +1,6 @@
 //! `evenkeel serve`: the gateway in front of a service.
 
-mod life;
+mod lifecycle;
 mod memory;
 mod open_files;
 mod reload;
@@ -18,7 +18,7 @@ use crate::api::ApiArgs;
 use crate::exit::{Exit, WrongUsage};
 use crate::terminal::print;
 use crate::usage::{listen_address, number};
-pub(crate) use life::start_with;
+pub(crate) use lifecycle::start_with;
 pub(crate) use open_files::raise_limit;
 use reload::Settings;
 
@@ -137,11 +137,11 @@ impl Serve {
         if self.print_config {
             print(config.to_yaml())?;
             if !self.api.api_only {
-                life::right(&config.check_without_files(), self.config.as_deref())?;
+                lifecycle::ensure_no_problems(&config.check_without_files(), self.config.as_deref())?;
             }
             return Ok(Exit::Success);
         }
-        life::run(config, &self.api, self)
+        lifecycle::run(config, &self.api, self)
     }
 
     fn override_settings(&self, config: &mut Config) {

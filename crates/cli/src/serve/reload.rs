@@ -5,7 +5,7 @@ use std::path::Path;
 use evenkeel_gateway::config::ConfigFile;
 use evenkeel_gateway::{Config, Gateway, Reconfigured};
 
-use super::life::right;
+use super::lifecycle::ensure_no_problems;
 use crate::exit::WrongUsage;
 use crate::signals::{Signals, Wish};
 
@@ -53,7 +53,7 @@ async fn changed(file: &mut Option<ConfigFile>) {
 }
 
 async fn reload(gateway: &mut Gateway, settings: &impl Settings) -> Result<Reconfigured, String> {
-    let read = settings.read().and_then(|config| right(&config.check(), settings.file()).map(|()| config));
+    let read = settings.read().and_then(|config| ensure_no_problems(&config.check(), settings.file()).map(|()| config));
     match read {
         Ok(config) => gateway.reconfigure(config).await.map_err(|error| error.to_string()),
         Err(WrongUsage(problems)) => {

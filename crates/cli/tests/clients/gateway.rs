@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration};
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
@@ -20,13 +20,13 @@ use super::served::{Served, no_kubectl};
 /// An object governs within this, once it is applied. How long the disk takes before that is not asked.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-/// A gateway with its API, and where the gateway listens.
+/// A gateway with its API, and where the gateway listens. Its preset is `kubernetes` unless `more` says otherwise.
 pub(super) fn serve(upstream: &Upstream, data: &Path, more: &[&str]) -> (Served, SocketAddr) {
     let (url, data_dir) = (upstream.url(), data.to_str().unwrap());
-    let gateway =
-        ["serve", "--preset", "kubernetes", "--upstream", &url, "--listen", "127.0.0.1:0", "--admin-listen", "none"];
+    let preset = if more.contains(&"--preset") { &[][..] } else { &["--preset", "kubernetes"] };
+    let gateway = ["serve", "--upstream", &url, "--listen", "127.0.0.1:0", "--admin-listen", "none"];
     let api = ["--data-dir", data_dir, "--api-listen", "127.0.0.1:0"];
-    let mut served = Served::start(data, &[&gateway[..], &api, more].concat());
+    let mut served = Served::start(data, &[&gateway[..], preset, &api, more].concat());
     let line = served.process.line_with("ready: ");
     let address = address_after(&line, "listening on ");
     (served, address)
@@ -80,6 +80,45 @@ async fn what_is_applied_governs_traffic_within_a_tenth_of_a_second() {
     assert_eq!(slow.await.unwrap(), 200);
     times.sort();
     assert!(times[times.len() / 2] < AT_ONCE, "{times:?}");
+}
+
+#[tokio::test]
+async fn a_status_is_no_change_of_what_governs() {
+    let upstream = Upstream::start();
+    let folder = folder();
+    let (mut served, address) = serve(&upstream, folder.path(), &["--no-status-controller"]);
+    let schemas: Api<FlowSchema> = Api::all(served.admin().await);
+    let manager = PatchParams::apply("test").force();
+    let applied = schemas.patch("everybody", &manager, &Patch::Apply(everybody("exempt"))).await.unwrap();
+    schema_governs(address, &applied.uid().unwrap());
+    for status in ["True", "False", "Unknown", "True"] {
+        let condition = json!({"type": "Tested", "status": status, "lastTransitionTime": "2024-01-02T03:04:05Z"});
+        let patch = json!({"status": {"conditions": [condition]}});
+        schemas.patch_status("everybody", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+    served.process.signal("TERM");
+    assert_eq!(served.process.end().0.code(), Some(0));
+    let log = served.process.rest();
+    assert_eq!(log.matches("the objects changed and are in effect").count(), 1, "{log}");
+}
+
+#[tokio::test]
+async fn lb_2a_a_write_that_leaves_the_gateway_too_few_seats_is_refused() {
+    let upstream = Upstream::start();
+    let folder = folder();
+    let (served, _) = serve(&upstream, folder.path(), &["--preset", "plain", "--concurrency", "2"]);
+    let levels: Api<PriorityLevelConfiguration> = Api::all(served.admin().await);
+    let create = async |name: &str| {
+        let level = json!({
+            "metadata": {"name": name},
+            "spec": {"type": "Limited", "limited": {"nominalConcurrencyShares": 10, "limitResponse": {"type": "Reject"}}},
+        });
+        levels.create(&PostParams::default(), &serde_json::from_value(level).unwrap()).await
+    };
+    create("a").await.unwrap();
+    let refused = create("b").await.unwrap_err().to_string();
+    assert!(refused.contains("\"b\" is forbidden: 2 seats are too few for 3 priority levels with shares"), "{refused}");
+    assert!(levels.get_opt("b").await.unwrap().is_none());
 }
 
 #[tokio::test]

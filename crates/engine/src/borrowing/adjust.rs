@@ -2,7 +2,7 @@
 
 use super::{AdjustedLevel, Adjustment, Allocator, Class, DivideSeats, LevelDemand};
 use crate::limits::nominal_sum;
-use crate::seats;
+use crate::seat_rounding;
 
 /// Divides seats bit for bit as Kubernetes does.
 ///
@@ -78,10 +78,10 @@ impl FaithfulDivision {
     fn allocate(&mut self, levels: &[LevelDemand], adjusted: &mut [AdjustedLevel], total: i64) -> f64 {
         self.classes.clear();
         self.classes.extend(limited(levels, adjusted).map(|(level, adjusted)| level.class(adjusted)));
-        match self.allocator.allocate(seats::to_f64(total), &self.classes) {
+        match self.allocator.allocate(seat_rounding::to_f64(total), &self.classes) {
             Ok(allocation) => {
                 for ((_, adjusted), allocated) in limited(levels, adjusted).zip(allocation.allocations) {
-                    adjusted.current = seats::round(*allocated);
+                    adjusted.current = seat_rounding::round(*allocated);
                 }
                 allocation.proportion
             }
@@ -100,11 +100,11 @@ fn give_min(levels: &[LevelDemand], adjusted: &mut [AdjustedLevel]) {
 
 /// Exempt levels leave less than the others should get: what is above their minimum is cut in proportion (CL-14).
 fn share_the_rest(levels: &[LevelDemand], adjusted: &mut [AdjustedLevel], sums: &Sums) {
-    let available = seats::to_f64(sums.remaining.saturating_sub(sums.min));
-    let share = available / seats::to_f64(sums.min_current.saturating_sub(sums.min));
+    let available = seat_rounding::to_f64(sums.remaining.saturating_sub(sums.min));
+    let share = available / seat_rounding::to_f64(sums.min_current.saturating_sub(sums.min));
     for (level, adjusted) in limited(levels, adjusted) {
-        let above_min = seats::to_f64(adjusted.min_current.saturating_sub(level.limits.min));
-        adjusted.current = level.limits.min.saturating_add(seats::round(above_min * share));
+        let above_min = seat_rounding::to_f64(adjusted.min_current.saturating_sub(level.limits.min));
+        adjusted.current = level.limits.min.saturating_add(seat_rounding::round(above_min * share));
     }
 }
 
@@ -145,13 +145,13 @@ impl LevelDemand {
             return AdjustedLevel { current, min_current: current, target: None };
         }
         let min_current = self.limits.min.max(self.limits.nominal.min(used));
-        let target = seats::to_f64(min_current).max(self.statistics.smoothed);
+        let target = seat_rounding::to_f64(min_current).max(self.statistics.smoothed);
         AdjustedLevel { current: self.current, min_current, target: Some(target) }
     }
 
     fn class(&self, wish: &AdjustedLevel) -> Class {
-        let lower = seats::to_f64(wish.min_current);
-        Class { lower, upper: seats::to_f64(self.limits.max), target: wish.target.unwrap_or(lower) }
+        let lower = seat_rounding::to_f64(wish.min_current);
+        Class { lower, upper: seat_rounding::to_f64(self.limits.max), target: wish.target.unwrap_or(lower) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! How many seats a level could use, followed through time (CL-8, CL-9).
 
-use crate::seats;
+use crate::seat_rounding;
 use crate::time::{Instant, Nanos, SECOND};
 
 /// Follows the seats that a level has in use or that requests wait for.
@@ -55,7 +55,7 @@ impl DemandIntegrator {
     #[inline]
     pub fn set(&mut self, now: Instant, seats: i64) {
         self.update(now);
-        self.seats = seats::to_f64(seats);
+        self.seats = seat_rounding::to_f64(seats);
         self.period.min = self.period.min.min(self.seats);
         self.period.max = self.period.max.max(self.seats);
     }

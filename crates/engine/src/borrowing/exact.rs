@@ -4,7 +4,7 @@ use evenkeel_api::Preset;
 
 use super::{AdjustedLevel, Adjustment, DemandStatistics, DivideSeats, FaithfulDivision, LevelDemand};
 use crate::limits::{LevelLimits, LevelShare, exact_limits, nominal_sum};
-use crate::seats;
+use crate::seat_rounding;
 
 /// Divides seats by the same rules as Kubernetes, but never more than there are.
 ///
@@ -76,7 +76,8 @@ fn seats_of(levels: &[Adjusting<'_>]) -> i64 {
 /// Gives the seats that rounding down has left over to those who lack most, one each.
 fn hand_out(limited: &mut [Adjusting<'_>], total: i64) {
     let left_over = usize::try_from(total.saturating_sub(seats_of(limited))).unwrap_or(0);
-    let lack = |(_, adjusted): &Adjusting<'_>| adjusted.target.unwrap_or_default() - seats::to_f64(adjusted.current);
+    let lack =
+        |(_, adjusted): &Adjusting<'_>| adjusted.target.unwrap_or_default() - seat_rounding::to_f64(adjusted.current);
     limited.sort_by(|one, other| lack(other).total_cmp(&lack(one)));
     let can_have_more = limited.iter_mut().filter(|(level, adjusted)| adjusted.current < level.limits.max);
     can_have_more.take(left_over).for_each(|(_, adjusted)| adjusted.current += 1);

@@ -1,7 +1,7 @@
 //! What is remembered of a level's demand when limits are adjusted (CL-10).
 
 use super::DemandPeriod;
-use crate::seats;
+use crate::seat_rounding;
 
 /// How much of the smoothed demand is left after a period, and how much of the period's own comes in (CL-10, CV-4).
 const SMOOTHING_KEPT: f64 = 0.977;
@@ -40,7 +40,7 @@ pub struct DemandStatistics {
 impl DemandStatistics {
     /// Takes in a period that has ended. One without length counts for the high watermark only.
     pub fn update(&mut self, period: &DemandPeriod) {
-        self.high_watermark = seats::round(period.max);
+        self.high_watermark = seat_rounding::round(period.max);
         let average = period.average();
         let deviation = match period.deviation() {
             deviation if deviation.is_nan() => 0.0,

@@ -1,8 +1,8 @@
 //! Puts the parts together: listeners, workers, flow control, objects, and the admin endpoint.
 
 mod findings;
+pub(crate) mod generation;
 mod governing;
-pub(crate) mod live;
 mod reconfigure;
 
 use std::io;
@@ -24,8 +24,8 @@ use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, TOKEN_VARI
 use crate::observe::dashboard::{Frames, Recording, Sources, UpstreamReading};
 use crate::proxy::buffers::BufferedBytes;
 use findings::Findings;
+use generation::Generation;
 use governing::Governing;
-use live::Live;
 
 pub use reconfigure::Reconfigured;
 
@@ -34,9 +34,9 @@ use crate::observe::log::RejectionLog;
 use crate::observe::metrics::GatewayMetrics;
 use crate::observe::spans::TracingError;
 use crate::observe::{Ended, Phase, Readiness};
+use crate::proxy::RequestRulesError;
 use crate::proxy::upstream::compare_upstreams;
-use crate::proxy::worker::{Clients, Listening, Shared, Stage, WorkerThread, bind};
-use crate::proxy::{RequestRules, RequestRulesError};
+use crate::proxy::worker::{ClientQuotas, Listening, Shared, Stage, WorkerThread, bind};
 use crate::timeouts::Elapsed;
 use crate::tls::{ListenerTls, TlsError, keep_fresh};
 
@@ -48,27 +48,23 @@ pub struct Gateway {
     addresses: Vec<SocketAddr>,
     admin_address: Option<SocketAddr>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) live: watch::Sender<Arc<Live>>,
-    /// The settings, as the admin endpoint shows them.
-    pub(crate) in_effect: watch::Sender<Arc<Config>>,
-    /// How requests are interpreted, as the admin endpoint explains it.
-    pub(crate) rules_in_effect: watch::Sender<RequestRules>,
+    pub(crate) generations: watch::Sender<Arc<Generation>>,
     /// Looks after the certificates of the upstreams that there are.
-    pub(crate) upstream_files: Control,
+    pub(crate) upstream_files: BackgroundTask,
     /// Whoever wrote the access log or exported spans under earlier settings, and may not have ended.
     pub(crate) replaced: Vec<Ended>,
     stage: watch::Sender<Stage>,
     workers: Vec<WorkerThread>,
     /// What runs on the caller's runtime.
-    _control: Vec<Control>,
+    _background: Vec<BackgroundTask>,
 }
 
 /// How long the last log lines and spans under earlier settings are waited for when the gateway shuts down.
 const REPLACED_FLUSH_TIME: Duration = Duration::from_secs(5);
 
-/// Something that runs beside the requests, until it is dropped.
+/// A task beside the requests. It is aborted when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Control(pub(crate) JoinHandle<()>);
+pub(crate) struct BackgroundTask(pub(crate) JoinHandle<()>);
 
 /// Why a gateway could not start: in one sentence what is wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -160,9 +156,9 @@ impl Gateway {
     pub async fn start(config: Config, mut objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
-        let live = Arc::new(Live::open(config, None, &metrics).await?);
-        metrics.set_upstreams(live.upstream_metrics());
-        let config = Arc::clone(&live.config);
+        let generation = Arc::new(Generation::open(config, None, &metrics).await?);
+        metrics.set_upstreams(generation.upstream_metrics());
+        let config = Arc::clone(&generation.config);
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder()
             .preset(config.preset)
@@ -187,26 +183,24 @@ impl Gateway {
             metrics: metrics.clone(),
             rejections: Arc::clone(&rejections),
             connections: Arc::default(),
-            clients: Clients::new(config.limits.connections_per_client(), config.limits.streams_per_client()),
+            clients: ClientQuotas::new(config.limits.connections_per_client(), config.limits.streams_per_client()),
             buffered: BufferedBytes::default(),
         });
         let (stage, told) = watch::channel(Stage::Serving);
-        let upstream_files = Control(tokio::spawn(keep_fresh(live.files().collect())));
-        let (live, followed) = watch::channel(live);
+        let upstream_files = BackgroundTask(tokio::spawn(keep_fresh(generation.files().collect())));
+        let (generations, followed) = watch::channel(generation);
         let workers = (listening.into_iter().enumerate())
             .map(|(index, listening)| {
                 WorkerThread::start(index, Arc::clone(&shared), listening, followed.clone(), told.clone())
             })
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
-        let mut control = vec![
-            Control(tokio::spawn(follow(objects, governing))),
-            Control(tokio::spawn(keep_fresh(listener_files))),
-            Control(tokio::spawn(flush_rejections(rejections))),
-            Control(tokio::spawn(compare_upstreams(followed.clone()))),
+        let mut background = vec![
+            BackgroundTask(tokio::spawn(follow(objects, governing))),
+            BackgroundTask(tokio::spawn(keep_fresh(listener_files))),
+            BackgroundTask(tokio::spawn(flush_rejections(rejections))),
+            BackgroundTask(tokio::spawn(compare_upstreams(followed.clone()))),
         ];
-        let (in_effect, shown) = watch::channel(Arc::clone(&config));
-        let (rules_in_effect, rules) = watch::channel(live.borrow().rules.clone());
         let admin_address = match &config.admin.address {
             Some(address) => {
                 let token = AdminToken::open(&config.admin, std::env::var(TOKEN_VARIABLE).ok())?;
@@ -217,13 +211,13 @@ impl Gateway {
                     metrics: metrics.clone(),
                     readiness: readiness.clone(),
                     buffer_limit: buffer_limit_of(followed.clone()),
-                    upstreams: upstreams_of(followed),
+                    upstreams: upstreams_of(followed.clone()),
                 };
                 let frames_in = frames.clone();
-                let admin = Admin { flow, metrics, readiness, config: shown, rules, frames, token };
+                let admin = Admin { flow, metrics, readiness, generations: followed, frames, token };
                 let (address, pages) = operate(address, admin)?;
-                control.extend(pages);
-                control.push(Control(tokio::spawn(Recording::new(frames_in, sources).run())));
+                background.extend(pages);
+                background.push(BackgroundTask(tokio::spawn(Recording::new(frames_in, sources).run())));
                 address
             }
             None => None,
@@ -235,14 +229,12 @@ impl Gateway {
             addresses,
             admin_address,
             shared,
-            live,
-            in_effect,
-            rules_in_effect,
+            generations,
             upstream_files,
             replaced: Vec::new(),
             stage,
             workers,
-            _control: control,
+            _background: background,
         })
     }
 
@@ -253,7 +245,7 @@ impl Gateway {
 
     /// The settings in effect.
     pub fn config(&self) -> Arc<Config> {
-        Arc::clone(&self.live.borrow().config)
+        Arc::clone(&self.generations.borrow().config)
     }
 
     /// Whether it wants more requests.
@@ -298,8 +290,8 @@ impl Gateway {
         }
         self.shared.rejections.flush();
         let (access_log, spans) = {
-            let live = self.live.borrow();
-            (live.access_log.clone(), live.spans.clone())
+            let generation = self.generations.borrow();
+            (generation.access_log.clone(), generation.spans.clone())
         };
         if let Some(access_log) = access_log {
             access_log.flush().await;
@@ -365,7 +357,7 @@ fn each_of<T>(
 }
 
 /// Serves the admin endpoint on all addresses of a name, and returns the first.
-fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, Vec<Control>), StartError> {
+fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, Vec<BackgroundTask>), StartError> {
     let bind = |address| {
         let socket = std::net::TcpListener::bind(address)?;
         socket.set_nonblocking(true)?;
@@ -377,7 +369,7 @@ fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, 
     }
     let bound = each_of(listen, bind, |address, error| StartError::ListenAdmin { address, error })?;
     let (router, first) = (admin.router(), bound.first().map(|(address, _)| *address));
-    let serve = |listener| Control(tokio::spawn(admin::serve(listener, router.clone())));
+    let serve = |listener| BackgroundTask(tokio::spawn(admin::serve(listener, router.clone())));
     Ok((first, bound.into_iter().map(|(_, listener)| serve(listener)).collect()))
 }
 
@@ -388,12 +380,12 @@ fn open_address(listen: &ListenAddress, token: Option<&AdminToken>) -> Result<Op
 }
 
 /// The counters of the upstreams that there are, whenever they are asked for.
-fn upstreams_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> Vec<UpstreamReading> + Send> {
-    Box::new(move || live.borrow().upstreams.iter().map(|upstream| upstream.reading()).collect())
+fn upstreams_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> Vec<UpstreamReading> + Send> {
+    Box::new(move || generations.borrow().upstreams.iter().map(|upstream| upstream.reading()).collect())
 }
 
-fn buffer_limit_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> u64 + Send> {
-    Box::new(move || live.borrow().config.limits.buffer_bytes as u64)
+fn buffer_limit_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> u64 + Send> {
+    Box::new(move || generations.borrow().config.limits.buffer_bytes as u64)
 }
 
 /// Follows what the source says, for as long as there is something to say.
@@ -426,9 +418,9 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-// === impl Control ===
+// === impl BackgroundTask ===
 
-impl Drop for Control {
+impl Drop for BackgroundTask {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use evenkeel::Borrowing;
 
 use crate::config::Config;
-use crate::gateway::live::Live;
-use crate::gateway::{Control, Gateway, StartError};
+use crate::gateway::generation::Generation;
+use crate::gateway::{BackgroundTask, Gateway, StartError};
 use crate::observe::{Ended, log};
 use crate::tls::keep_fresh;
 
@@ -29,7 +29,7 @@ impl Gateway {
     /// Follows these settings from now on, as far as that is possible without a restart. New requests and connections are
     /// served under them; requests that run keep those that they began with. If anything is wrong with them, nothing changes.
     pub async fn reconfigure(&mut self, mut config: Config) -> Result<Reconfigured, StartError> {
-        let before = Arc::clone(&self.live.borrow());
+        let before = Arc::clone(&self.generations.borrow());
         let (needs_restart, changed): (Vec<_>, Vec<_>) =
             before.config.differences(&config).into_iter().partition(|name| needs_restart(name));
         keep_fixed(&before.config, &mut config);
@@ -38,17 +38,17 @@ impl Gateway {
             return Ok(Reconfigured { changed, needs_restart });
         }
         let opened = match self.flow().check_server_concurrency(config.concurrency) {
-            Ok(()) => Live::open(config, Some(&before), &self.shared.metrics).await,
+            Ok(()) => Generation::open(config, Some(&before), &self.shared.metrics).await,
             Err(too_few) => Err(too_few.into()),
         };
-        let live = match opened {
-            Ok(live) => Arc::new(live),
+        let generation = match opened {
+            Ok(generation) => Arc::new(generation),
             Err(error) => {
                 self.shared.metrics.settings_refused();
                 return Err(error);
             }
         };
-        let config = &live.config;
+        let config = &generation.config;
         if config.concurrency != before.config.concurrency {
             self.flow().set_server_concurrency(config.concurrency);
         }
@@ -58,14 +58,12 @@ impl Gateway {
         self.shared.clients.set_limits(config.limits.connections_per_client(), config.limits.streams_per_client());
         self.shared.rejections.set_limit(&config.log);
         log::set_filter(&config.log);
-        self.upstream_files = Control(tokio::spawn(keep_fresh(live.files().collect())));
-        self.in_effect.send_replace(Arc::clone(config));
-        self.rules_in_effect.send_replace(live.rules.clone());
-        self.shared.metrics.set_upstreams(live.upstream_metrics());
-        let is_replaced = |old: &Ended| !live.recorders().any(|new| new.is_same(old));
+        self.upstream_files = BackgroundTask(tokio::spawn(keep_fresh(generation.files().collect())));
+        self.shared.metrics.set_upstreams(generation.upstream_metrics());
+        let is_replaced = |old: &Ended| !generation.recorders().any(|new| new.is_same(old));
         self.replaced.retain(|replaced| !replaced.is_over());
         self.replaced.extend(before.recorders().filter(is_replaced));
-        self.live.send_replace(live);
+        self.generations.send_replace(generation);
         self.shared.metrics.settings_applied();
         Ok(Reconfigured { changed, needs_restart })
     }

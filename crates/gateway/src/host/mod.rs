@@ -33,7 +33,7 @@ use crate::gateway::StartError;
 use crate::identity::{Identification, Peer, Transport};
 use crate::net::{Accepted, Acceptor};
 use crate::observe::log::Throttle;
-use crate::proxy::worker::Clients;
+use crate::proxy::worker::ClientQuotas;
 use crate::tls::{ListenerTls, ServingPair, keep_fresh};
 
 /// The limits of a hosted service.
@@ -157,7 +157,7 @@ impl Host {
         let places = Arc::new(Semaphore::new(self.limits.connections));
         let fresh = tokio::spawn(keep_fresh(self.tls.iter().map(|tls| tls.files()).collect()));
         let mut connections = JoinSet::new();
-        let clients = Clients::new(self.limits.connections_per_client(), usize::MAX);
+        let clients = ClientQuotas::new(self.limits.connections_per_client(), usize::MAX);
         loop {
             let accepted = tokio::select! {
                 biased;

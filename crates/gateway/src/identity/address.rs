@@ -40,7 +40,7 @@ impl Addresses {
         let (bits, most) = self.bits(address);
         let (prefix, first) = (&self.config.user_prefix, masked(address, bits));
         let name = if bits < most { format!("{prefix}{first}/{bits}") } else { format!("{prefix}{first}") };
-        // Whoever is known by an address has proved nothing.
+        // An address is no proof of identity, so the user counts as unauthenticated.
         let groups = self.config.groups.iter().map(String::as_str).chain([UNAUTHENTICATED]);
         Arc::new(User::new(name, groups))
     }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use slab::Slab;
 
 use crate::observe::metrics::WorkerMetrics;
-use crate::proxy::worker::Client;
+use crate::proxy::worker::ClientQuota;
 
 /// The bytes that the buffers of all workers have. Counted together: connections are not spread evenly, and one client's
 /// share of the whole must not be all that a worker has.
@@ -42,7 +42,7 @@ struct Evictable {
     /// It has to make way.
     eviction: Option<Eviction>,
     /// Who sends it, if it is an upload.
-    uploader: Option<Client>,
+    uploader: Option<ClientQuota>,
 }
 
 /// Why a message has to make way.
@@ -59,7 +59,7 @@ pub(crate) enum Eviction {
 pub(crate) struct EvictableBuffer {
     buffers: Rc<Buffers>,
     key: usize,
-    client: Client,
+    client: ClientQuota,
     /// What is counted for the client.
     bytes: usize,
 }
@@ -72,7 +72,7 @@ const UNBUFFERED_MIN: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct HeldBuffer {
     buffers: Rc<Buffers>,
-    client: Client,
+    client: ClientQuota,
     bytes: usize,
 }
 
@@ -103,16 +103,16 @@ impl Buffers {
     }
 
     /// A buffer for a message of this client, from now on.
-    pub(crate) fn evictable(self: &Rc<Self>, client: &Client) -> EvictableBuffer {
+    pub(crate) fn evictable(self: &Rc<Self>, client: &ClientQuota) -> EvictableBuffer {
         self.begin(client, None)
     }
 
     /// A buffer for an upload of this client: it may go on without one.
-    pub(crate) fn upload(self: &Rc<Self>, client: &Client) -> EvictableBuffer {
+    pub(crate) fn upload(self: &Rc<Self>, client: &ClientQuota) -> EvictableBuffer {
         self.begin(client, Some(client.clone()))
     }
 
-    fn begin(self: &Rc<Self>, client: &Client, uploader: Option<Client>) -> EvictableBuffer {
+    fn begin(self: &Rc<Self>, client: &ClientQuota, uploader: Option<ClientQuota>) -> EvictableBuffer {
         let number = self.begun.get();
         self.begun.set(number + 1);
         let evictable = Evictable { number, bytes: 0, waker: None, eviction: None, uploader };
@@ -121,7 +121,7 @@ impl Buffers {
     }
 
     /// A buffer of this client that never makes way. It should grow only while [there is room](Self::has_room).
-    pub(crate) fn held(self: &Rc<Self>, client: &Client) -> HeldBuffer {
+    pub(crate) fn held(self: &Rc<Self>, client: &ClientQuota) -> HeldBuffer {
         HeldBuffer { buffers: Rc::clone(self), client: client.clone(), bytes: 0 }
     }
 
@@ -135,7 +135,7 @@ impl Buffers {
 
     /// Whether there is room for more that never makes way. Half of it all stays for what cannot wait: a response that could be
     /// read later must not make others, or the rest of itself, go.
-    pub(crate) fn has_room(&self, client: &Client) -> bool {
+    pub(crate) fn has_room(&self, client: &ClientQuota) -> bool {
         self.bytes_of_all.load(Ordering::Relaxed) < self.bytes_max.get() / 2
             && client.buffered() < self.client_bytes_max.get() / 2
     }
@@ -158,7 +158,7 @@ impl Buffers {
     /// Makes a client that has so many bytes keep to its share: its largest upload goes on without a buffer, or the message
     /// with this key gives its own back. Uploads that wait for their seats keep what they have, and are not in the way of
     /// small ones that arrive. A share is left for others.
-    fn evict_of(&self, client: &Client, bytes: usize, key: usize) {
+    fn evict_of(&self, client: &ClientQuota, bytes: usize, key: usize) {
         let share = self.client_bytes_max.get();
         if self.is_full() || bytes > self.bytes_max.get().saturating_sub(share) {
             return self.evict(key, Eviction::NoRoom);
@@ -210,7 +210,7 @@ impl Buffers {
 // === impl Evictable ===
 
 impl Evictable {
-    fn is_upload_of(&self, client: &Client) -> bool {
+    fn is_upload_of(&self, client: &ClientQuota) -> bool {
         self.uploader.as_ref().is_some_and(|uploader| uploader.is_same(client))
     }
 }
@@ -287,10 +287,10 @@ impl Drop for HeldBuffer {
 mod tests {
     use super::*;
     use crate::observe::metrics::GatewayMetrics;
-    use crate::proxy::worker::Clients;
+    use crate::proxy::worker::ClientQuotas;
 
-    fn buffers(bytes_max: usize, client_bytes_max: usize) -> (Rc<Buffers>, Client, Client) {
-        let client = |address: &str| Clients::new(9, 9).open(address.parse().unwrap(), false).unwrap();
+    fn buffers(bytes_max: usize, client_bytes_max: usize) -> (Rc<Buffers>, ClientQuota, ClientQuota) {
+        let client = |address: &str| ClientQuotas::new(9, 9).open(address.parse().unwrap(), false).unwrap();
         let all = BufferedBytes::default();
         let buffers = Buffers::new(&all, bytes_max, client_bytes_max, GatewayMetrics::new(1).worker(0));
         (buffers, client("10.0.0.1"), client("10.0.0.2"))

@@ -8,7 +8,7 @@ use crate::config::RequestIdFrom;
 use crate::identity::Peer;
 use crate::identity::PeerIdentity;
 use crate::proxy::forward::Provenance;
-use crate::proxy::worker::{Client, Worker};
+use crate::proxy::worker::{ClientQuota, Worker};
 
 /// What is known of a client's connection, for all requests on it.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Connection {
     pub(crate) identity: PeerIdentity,
     pub(crate) provenance: Provenance,
     /// Whom it is counted for.
-    pub(crate) client: Client,
+    pub(crate) client: ClientQuota,
     peer: Peer,
 }
 
@@ -55,8 +55,8 @@ impl Connection {
     }
 
     /// The same connection under the settings in effect, if those have changed.
-    pub(crate) fn renewed(&self) -> Option<Rc<Self>> {
-        if !self.worker.is_succeeded() {
+    pub(crate) fn next_generation(&self) -> Option<Rc<Self>> {
+        if !self.worker.is_outdated() {
             return None;
         }
         let worker = self.worker.latest();

@@ -233,7 +233,7 @@ impl RequestRecord {
 
     /// This upstream sent no response, or not all of one, because of this.
     pub(super) fn note_upstream_failed(&mut self, upstream: &Upstream, failure: UpstreamFailure) {
-        self.failed = Some((Arc::clone(&upstream.known), failure));
+        self.failed = Some((Arc::clone(&upstream.target), failure));
     }
 
     /// The upstream is done with it.
@@ -354,7 +354,7 @@ impl RequestRecord {
                 error: self.failed.as_ref().map(|(_, failure)| failure.as_str()),
                 // One that failed need not have got anything of the request.
                 upstream: (self.failed.as_ref().map(|(known, _)| known))
-                    .or(upstream.map(|upstream| &upstream.known))
+                    .or(upstream.map(|upstream| &upstream.target))
                     .map(|known| &*known.authority),
                 bytes_in: self.bytes_in,
                 bytes_out: self.bytes_out,

@@ -1,7 +1,7 @@
 //! The coarse timer of a worker: checks all timeouts some times a second, instead of having a timer for each.
 //!
 //! Nearly no timeout ever comes true, so they have to be cheap to set and to take back. Here that is a few instructions
-//! on memory of the worker's own; for that they may be late by three timer. They are never early.
+//! on memory of the worker's own; in return, a timeout may come late by up to three ticks of the timer. It never comes early.
 //!
 //! While the machine is suspended, hardly any time passes for the timer. So what arrived meanwhile is read before a client times
 //! out.

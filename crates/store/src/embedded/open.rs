@@ -26,7 +26,7 @@ use super::{Outcome, is_of_the_disk};
 const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
 /// All objects are in our own cache, so that redb's need not be large.
-const REDB_CACHE_BYTES: usize = 16 * 1024 * 1024;
+const REDB_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why what a backend holds cannot be used.
 enum Fault {

@@ -23,11 +23,10 @@ use http::header::{REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, HeaderValue};
 use tokio::sync::watch;
 
-use crate::config::Config;
+use crate::gateway::generation::Generation;
 use crate::observe::Readiness;
 use crate::observe::dashboard::Frames;
 use crate::observe::metrics::GatewayMetrics;
-use crate::proxy::RequestRules;
 
 pub use server::serve;
 pub use token::{AdminToken, AdminTokenError, TOKEN_VARIABLE};
@@ -43,10 +42,8 @@ pub struct Admin {
     pub metrics: GatewayMetrics,
     /// Whether the gateway wants more requests.
     pub readiness: Readiness,
-    /// The settings in effect. They name files with secrets, but hold none.
-    pub config: watch::Receiver<Arc<Config>>,
-    /// How requests are interpreted, for explanations.
-    pub rules: watch::Receiver<RequestRules>,
+    /// The settings in effect, and what follows from them. Settings name files with secrets, but hold none.
+    pub(crate) generations: watch::Receiver<Arc<Generation>>,
     /// What the dashboard shows.
     pub frames: Frames,
     /// What clients have to send, if anything.
@@ -59,7 +56,7 @@ impl Admin {
     /// All pages.
     pub fn router(self) -> Router {
         let flow = self.flow.clone();
-        let hosts = hosts::Hosts::new(&self.config.borrow().admin.hosts);
+        let hosts = hosts::Hosts::new(&self.generations.borrow().config.admin.hosts);
         let checked = self.token.clone().map(|token| (token, self.metrics.clone()));
         let pages = Router::new()
             .route("/", get(dashboard::html))

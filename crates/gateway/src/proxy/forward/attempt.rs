@@ -200,11 +200,11 @@ impl Attempts {
 
     /// Whether the request goes over HTTP/2; none if the upstream has to be asked first.
     fn is_http2(&self, picked: &Picked) -> Option<bool> {
-        let known = &picked.upstream.known;
-        match known.protocol {
+        let target = &picked.upstream.target;
+        match target.protocol {
             Protocol::Http1 => Some(false),
             Protocol::Http2 => Some(true),
-            Protocol::Auto if known.tls.is_none() => {
+            Protocol::Auto if target.tls.is_none() => {
                 Some(self.flags.has(HeadFlags::TYPE) && is_grpc(&self.parts.headers))
             }
             // What is spoken after an upgrade takes a connection of its own.
@@ -238,8 +238,8 @@ impl Attempts {
     /// Puts the head of the request on the wire.
     fn begin(&self, picked: &Picked, mut wire: Box<Wire>, mut body: RequestBody) -> (Http1Call, InFlight) {
         body.keep_steady();
-        let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
-        let encoder = head::put_http1(wire.output(), self.received(), &body, known, provenance);
+        let (target, provenance) = (&picked.upstream.target, &self.connection.provenance);
+        let encoder = head::put_http1(wire.output(), self.received(), &body, target, provenance);
         (Http1Call::new(wire, self.parts.method.clone(), body, encoder), self.in_flight(picked))
     }
 
@@ -281,7 +281,7 @@ impl Attempts {
         self.exchange.note_responding(status);
     }
 
-    /// What rings when nothing moves any more.
+    /// The timeout that ends the exchange when neither side has made progress for the stall time.
     fn stall(&self) -> IdleTimeout<Exchange> {
         let worker = &self.connection.worker;
         IdleTimeout::new(&worker.timer, &self.exchange, self.exchange.timeouts().stall)
@@ -362,8 +362,8 @@ impl Attempts {
         // the request would have run.
         let has_no_body = body.is_none();
         let started = (!has_no_body).then(|| Started::now("", self.parts.uri.path()));
-        let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
-        let Some(request) = head::http2(self.received(), body, known, provenance) else {
+        let (target, provenance) = (&picked.upstream.target, &self.connection.provenance);
+        let Some(request) = head::http2(self.received(), body, target, provenance) else {
             return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
         };
         let mut in_flight = self.in_flight(picked);
@@ -392,7 +392,7 @@ impl Attempts {
                 self.exchange.note_cancelled();
                 std::future::pending().await
             }
-            Ok(Err(unsent)) => Err(Refused::of_stream(&stream, known, unsent.map(http::Request::into_body))),
+            Ok(Err(unsent)) => Err(Refused::of_stream(&stream, target, unsent.map(http::Request::into_body))),
             Ok(Ok(response)) => {
                 upload.response_began();
                 let (mut parts, body) = response.into_parts();

@@ -97,12 +97,12 @@ impl RequestTrace {
         let call = self.sent.zip(upstream).map(|(began, upstream)| UpstreamCall {
             began,
             ended: record.ended.unwrap_or(finished),
-            authority: &upstream.known.authority,
-            host: &upstream.known.host,
-            port: upstream.known.port,
+            authority: &upstream.target.authority,
+            host: &upstream.target.host,
+            port: upstream.target.port,
             path: self.forwarded.as_ref().unwrap_or(&record.uri).path(),
-            is_tls: upstream.known.tls.is_some(),
-            prefix: &upstream.known.prefix,
+            is_tls: upstream.target.tls.is_some(),
+            prefix: &upstream.target.prefix,
             status: self.upstream_status,
             resends: self.resends,
         });

@@ -15,8 +15,8 @@ use http::{Method, Request, Response, StatusCode};
 use super::buffered_body::BufferedBody;
 use super::first_bytes::NEXT_REQUEST_MAX;
 use super::linger::linger;
+use super::logged_request::LoggedRequest;
 use super::pending::PendingResponse;
-use super::rejection_log::Subject;
 use super::relay::Relay;
 use super::response_head::{self, ResponseContext};
 use super::{disconnect, serve_http2, upgrade};
@@ -185,8 +185,8 @@ impl Serving {
 
     /// Responds to a request.
     async fn respond(&mut self, head: RequestHead) -> After {
-        if let Some(renewed) = self.connection.renewed() {
-            self.connection = renewed;
+        if let Some(next) = self.connection.next_generation() {
+            self.connection = next;
         }
         let worker = Rc::clone(&self.connection.worker);
         let _running = worker.requests.begin();
@@ -234,7 +234,7 @@ impl Serving {
         let target = worker.rules.target(&mut parts);
         let arrival = Arrival::new(connection, &target, &parts);
         let exchange = Rc::clone(&inbound.exchange);
-        let subject = Subject { connection, exchange: &exchange, method: &method, target: &uri };
+        let subject = LoggedRequest { connection, exchange: &exchange, method: &method, target: &uri };
         subject.note_arrival(&arrival);
         arrival.apply_timeouts(&mut inbound);
         total.set(arrival.total_after(connection));

@@ -19,8 +19,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 
 use super::buffered_body::{BodyOfStream, BufferedBody, SharedBody};
 use super::http2_head;
+use super::logged_request::LoggedRequest;
 use super::pending::PendingResponse;
-use super::rejection_log::Subject;
 use super::stream_executor::{StreamExecutor, StreamRequest};
 use super::websocket::WebSocket;
 use crate::http1::HeadFlags;
@@ -137,8 +137,8 @@ fn connection_window(streams: u32) -> u32 {
 impl RequestHandler {
     fn connection(&self) -> Rc<Connection> {
         let mut connection = self.connection.borrow_mut();
-        if let Some(renewed) = connection.renewed() {
-            *connection = renewed;
+        if let Some(next) = connection.next_generation() {
+            *connection = next;
         }
         Rc::clone(&connection)
     }
@@ -237,7 +237,7 @@ async fn pass_on(
     let (method, uri) = (parts.method.clone(), parts.uri.clone());
     let target = worker.rules.target(&mut parts);
     let arrival = Arrival::new(&connection, &target, &parts);
-    let subject = Subject { connection: &connection, exchange: &exchange, method: &method, target: &uri };
+    let subject = LoggedRequest { connection: &connection, exchange: &exchange, method: &method, target: &uri };
     subject.note_arrival(&arrival);
     arrival.apply_timeouts(&mut inbound);
     total.set(arrival.total_after(&connection));

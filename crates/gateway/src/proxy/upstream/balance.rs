@@ -66,35 +66,36 @@ pub(crate) struct InFlight {
 
 impl Upstreams {
     pub(crate) fn new(
-        known: &[Arc<UpstreamTarget>],
+        targets: &[Arc<UpstreamTarget>],
         worker: usize,
         config: &Arc<Config>,
         timer: &Rc<CoarseTimer>,
         buffer_pool: &Rc<BufferPool>,
     ) -> Self {
-        let upstream = |known: &Arc<_>| Rc::new(Upstream::new(Arc::clone(known), worker, config, timer, buffer_pool));
-        Self::of(known.iter().map(upstream).collect(), worker, 0)
+        let upstream = |target: &Arc<_>| Rc::new(Upstream::new(Arc::clone(target), worker, config, timer, buffer_pool));
+        Self::of(targets.iter().map(upstream).collect(), worker, 0)
     }
 
     fn of(all: Vec<Rc<Upstream>>, worker: usize, turns: usize) -> Self {
-        let weights = || all.iter().map(|upstream| upstream.known.weight);
+        let weights = || all.iter().map(|upstream| upstream.target.weight);
         let (weight, weight_min) = (weights().sum(), weights().min().unwrap_or(1));
         Self { all, worker, turns: Cell::new(turns), weight, weight_min }
     }
 
     /// Those that are there under new settings. An upstream for which nothing changes keeps its connections.
-    pub(crate) fn renewed(
+    pub(crate) fn next_generation(
         &self,
-        known: &[Arc<UpstreamTarget>],
+        targets: &[Arc<UpstreamTarget>],
         config: &Arc<Config>,
         timer: &Rc<CoarseTimer>,
         buffer_pool: &Rc<BufferPool>,
     ) -> Self {
-        let kept = |known: &Arc<UpstreamTarget>| {
-            self.all.iter().find(|upstream| Arc::ptr_eq(&upstream.known, known) && upstream.is_as_in(config))
+        let kept = |target: &Arc<UpstreamTarget>| {
+            self.all.iter().find(|upstream| Arc::ptr_eq(&upstream.target, target) && upstream.is_as_in(config))
         };
-        let made = |known: &Arc<_>| Rc::new(Upstream::new(Arc::clone(known), self.worker, config, timer, buffer_pool));
-        let all = known.iter().map(|known| kept(known).cloned().unwrap_or_else(|| made(known))).collect();
+        let made =
+            |target: &Arc<_>| Rc::new(Upstream::new(Arc::clone(target), self.worker, config, timer, buffer_pool));
+        let all = targets.iter().map(|target| kept(target).cloned().unwrap_or_else(|| made(target))).collect();
         Self::of(all, self.worker, self.turns.get())
     }
 
@@ -137,10 +138,10 @@ impl Upstreams {
         let mut best: Option<(Rank, usize)> = None;
         for index in candidates {
             let upstream = &self.all[index];
-            let (known, credit) = (&upstream.known, self.earn(upstream));
-            let cost = || self.cost(known);
-            let rank = match known.health.condition(now) {
-                Condition::Due if known.health.begin_trial(now) => {
+            let (target, credit) = (&upstream.target, self.earn(upstream));
+            let cost = || self.cost(target);
+            let rank = match target.health.condition(now) {
+                Condition::Due if target.health.begin_trial(now) => {
                     let picked = Picked::new(upstream, index, self.all.len());
                     picked.purpose.set(Purpose::Trial);
                     return Some(picked);
@@ -161,16 +162,16 @@ impl Upstreams {
     }
 
     /// How much an upstream has to do, in whole rounds: in each, it gets as many requests as its weight says.
-    fn cost(&self, known: &UpstreamTarget) -> u64 {
-        let load = known.load.load(Relaxed) as u64 + known.health.pace.handicap();
-        load.saturating_mul(u64::from(self.weight_min)) / u64::from(known.weight.max(1))
+    fn cost(&self, target: &UpstreamTarget) -> u64 {
+        let load = target.load.load(Relaxed) as u64 + target.health.pace.handicap();
+        load.saturating_mul(u64::from(self.weight_min)) / u64::from(target.weight.max(1))
     }
 
     /// The credit of an upstream that is a candidate once more. Of those with equally much to do, the one with the most is chosen,
     /// and pays, so that they take turns by their weights.
     fn earn(&self, upstream: &Upstream) -> Reverse<i64> {
         let most = i64::from(self.weight);
-        let credit = (upstream.credit.get() + i64::from(upstream.known.weight)).clamp(-most, most);
+        let credit = (upstream.credit.get() + i64::from(upstream.target.weight)).clamp(-most, most);
         upstream.credit.set(credit);
         Reverse(credit)
     }
@@ -214,20 +215,20 @@ impl Picked {
 
     /// It has responded, with this head.
     pub(crate) fn note_response(&self, status: StatusCode, grpc: Option<GrpcStatus>) {
-        let (upstream, known) = (&self.upstream, &self.upstream.known);
+        let (upstream, target) = (&self.upstream, &self.upstream.target);
         let served = if error::is_error(status, grpc) { Served::Error } else { Served::Well };
-        known.metrics.responded(upstream.worker, status);
+        target.metrics.responded(upstream.worker, status);
         if served == Served::Error {
-            known.metrics.errored(upstream.worker);
+            target.metrics.errored(upstream.worker);
         }
         self.settle();
-        let change = known.health.note_response(served, self.purpose.replace(Purpose::Service));
+        let change = target.health.note_response(served, self.purpose.replace(Purpose::Service));
         let elapsed = upstream.stopwatch.stop(self.started.take());
         if self.is_one_of_many {
-            known.announce(change, upstream.worker);
+            target.announce(change, upstream.worker);
             match (served, elapsed) {
-                (Served::Error, _) => known.health.pace.note_failure(),
-                (Served::Well, Some(elapsed)) => known.health.pace.note(elapsed),
+                (Served::Error, _) => target.health.pace.note_failure(),
+                (Served::Well, Some(elapsed)) => target.health.pace.note(elapsed),
                 (Served::Well, None) => {}
             }
         }
@@ -236,33 +237,33 @@ impl Picked {
     /// It did not respond, and is to blame for that. One that fails too often is down. It is taken out of the rotation, unless
     /// there is no other.
     pub(crate) fn note_unanswered(&self, unanswered: Unanswered) {
-        let (upstream, known) = (&self.upstream, &self.upstream.known);
-        known.metrics.unanswered(upstream.worker);
+        let (upstream, target) = (&self.upstream, &self.upstream.target);
+        target.metrics.unanswered(upstream.worker);
         self.settle();
         let purpose = self.purpose.replace(Purpose::Service);
-        let change = known.health.note_unanswered(unanswered, purpose, Instant::now());
+        let change = target.health.note_unanswered(unanswered, purpose, Instant::now());
         if self.is_one_of_many {
-            known.announce(change, upstream.worker);
-            known.health.pace.note_failure();
+            target.announce(change, upstream.worker);
+            target.health.pace.note_failure();
         }
     }
 
     /// How long a request may wait before that is suspicious, if there are others to compare the upstream with.
     pub(crate) fn patience(&self) -> Option<Duration> {
-        let patience = if self.is_one_of_many { self.upstream.known.health.patience()? } else { return None };
+        let patience = if self.is_one_of_many { self.upstream.target.health.patience()? } else { return None };
         // A probe costs its client that time, and only has to show that something comes back.
         Some(if self.purpose.get() == Purpose::Trial { patience / 2 } else { patience })
     }
 
     /// Whether nothing comes back from it while others respond.
     pub(crate) fn is_silent(&self) -> bool {
-        self.upstream.known.health.is_silent()
+        self.upstream.target.health.is_silent()
     }
 
     /// The request that was sent waits no more.
     fn settle(&self) {
         if self.is_waiting.replace(false) {
-            self.upstream.known.metrics.settled(self.upstream.worker);
+            self.upstream.target.metrics.settled(self.upstream.worker);
         }
     }
 
@@ -272,9 +273,9 @@ impl Picked {
         self.started.set(upstream.stopwatch.start(upstream.timer.now()));
         self.settle();
         self.is_waiting.set(true);
-        upstream.known.metrics.begun(upstream.worker);
+        upstream.target.metrics.begun(upstream.worker);
         if self.is_one_of_many {
-            upstream.known.load.fetch_add(1, Relaxed);
+            upstream.target.load.fetch_add(1, Relaxed);
         }
         let place = Place { upstream: Rc::clone(upstream), is_one_of_many: self.is_one_of_many };
         InFlight { _place: place, timing: None, _stream: None }
@@ -285,7 +286,7 @@ impl Drop for Picked {
     fn drop(&mut self) {
         self.settle();
         if self.purpose.get() == Purpose::Trial {
-            self.upstream.known.health.abandon_trial();
+            self.upstream.target.health.abandon_trial();
         }
     }
 }
@@ -317,9 +318,9 @@ impl InFlight {
 impl Drop for Place {
     fn drop(&mut self) {
         let upstream = &self.upstream;
-        upstream.known.metrics.ended(upstream.worker);
+        upstream.target.metrics.ended(upstream.worker);
         if self.is_one_of_many {
-            upstream.known.load.fetch_sub(1, Relaxed);
+            upstream.target.load.fetch_sub(1, Relaxed);
         }
     }
 }

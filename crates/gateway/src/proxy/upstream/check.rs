@@ -21,7 +21,7 @@ use super::UpstreamTarget;
 use super::health::Change;
 use super::http2_connection::OnWorker;
 use crate::config::{HealthCheckConfig, Protocol};
-use crate::gateway::live::Live;
+use crate::gateway::generation::Generation;
 use crate::net::Stream;
 use crate::timeouts::CoarseTimer;
 use crate::tls::Offer;
@@ -40,10 +40,10 @@ struct Driven(JoinHandle<()>);
 const JITTER: u32 = 10;
 
 /// Checks the upstreams, as the settings say, for as long as the future lives.
-pub(crate) async fn check_upstreams(mut live: watch::Receiver<Arc<Live>>, timer: Rc<CoarseTimer>) {
+pub(crate) async fn check_upstreams(mut generations: watch::Receiver<Arc<Generation>>, timer: Rc<CoarseTimer>) {
     let mut all: Vec<Checking> = Vec::new();
     loop {
-        let settings = Arc::clone(&live.borrow_and_update());
+        let settings = Arc::clone(&generations.borrow_and_update());
         // Those whose settings have not changed go on.
         all.retain(|checking| settings.upstreams.iter().any(|upstream| Arc::ptr_eq(upstream, &checking.upstream)));
         if let Some(check) = &settings.config.health.check {
@@ -55,7 +55,7 @@ pub(crate) async fn check_upstreams(mut live: watch::Receiver<Arc<Live>>, timer:
             }
         }
         drop(settings);
-        if live.changed().await.is_err() {
+        if generations.changed().await.is_err() {
             return;
         }
     }

@@ -55,7 +55,7 @@ impl Upstream {
 
     /// A new connection on which this is offered. Names are looked up each time.
     pub(super) async fn connect(&self, offer: Offer) -> Result<Stream, ConnectError> {
-        let opened = self.timer.limit(self.timeouts.timeouts.connect, self.known.open(offer, &self.timer)).await;
+        let opened = self.timer.limit(self.config.timeouts.connect, self.target.open(offer, &self.timer)).await;
         let result = opened.unwrap_or_else(|Elapsed| Err(ConnectError::TookTooLong));
         if result.is_err() {
             // Another one may respond next, and speak something else.

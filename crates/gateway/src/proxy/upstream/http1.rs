@@ -78,7 +78,7 @@ struct Unsendable;
 pub(crate) enum CallError {
     /// The upstream has closed the connection.
     Closed,
-    /// The upstream's response is not one.
+    /// What the upstream has sent is not a valid HTTP response.
     Malformed,
 }
 

@@ -23,10 +23,10 @@ impl Upstream {
 
     /// Whether gRPC calls may be sent to it over HTTP/2, as far as is known.
     pub(crate) fn may_speak_http2(&self) -> bool {
-        match self.known.protocol {
+        match self.target.protocol {
             Protocol::Http1 => false,
             Protocol::Http2 => true,
-            Protocol::Auto => self.known.tls.is_none() || self.speaks_http2() != Some(false),
+            Protocol::Auto => self.target.tls.is_none() || self.speaks_http2() != Some(false),
         }
     }
 
@@ -73,7 +73,7 @@ impl Upstream {
     }
 
     async fn begin_http2(&self, stream: Stream) -> Result<Http2Stream, ConnectError> {
-        let begun = Http2Connection::begin(stream, &self.timer, self.timeouts.timeouts.response).await;
+        let begun = Http2Connection::begin(stream, &self.timer, self.config.timeouts.response).await;
         let connection = begun.map_err(|error| ConnectError::Failed(std::io::Error::other(error)))?;
         let first = connection.open();
         self.pool.share(connection);

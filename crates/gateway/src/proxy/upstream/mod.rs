@@ -68,13 +68,13 @@ pub(crate) struct UpstreamTarget {
 /// An upstream, with the connections of one worker.
 #[derive(Debug)]
 pub(crate) struct Upstream {
-    pub(crate) known: Arc<UpstreamTarget>,
+    pub(crate) target: Arc<UpstreamTarget>,
     pub(crate) pool: Pool,
     /// Which worker's connections they are.
     worker: usize,
     timer: Rc<CoarseTimer>,
     buffer_pool: Rc<BufferPool>,
-    timeouts: Arc<Config>,
+    config: Arc<Config>,
     stopwatch: Stopwatch,
     /// What it is ahead of its turn, beside others with equally much to do.
     credit: Cell<i64>,
@@ -167,7 +167,7 @@ impl UpstreamTarget {
 
 impl Upstream {
     fn new(
-        known: Arc<UpstreamTarget>,
+        target: Arc<UpstreamTarget>,
         worker: usize,
         config: &Arc<Config>,
         timer: &Rc<CoarseTimer>,
@@ -175,14 +175,14 @@ impl Upstream {
     ) -> Self {
         let pool = Pool::new(config.limits.idle_upstream_connections, config.timeouts.idle, Rc::clone(timer));
         let (timer, buffer_pool) = (Rc::clone(timer), Rc::clone(buffer_pool));
-        let stopwatch = known.latencies.stopwatch();
+        let stopwatch = target.latencies.stopwatch();
         Self {
-            known,
+            target,
             pool,
             worker,
             timer,
             buffer_pool,
-            timeouts: Arc::clone(config),
+            config: Arc::clone(config),
             stopwatch,
             credit: Cell::new(0),
             warnings: RefCell::default(),
@@ -191,14 +191,14 @@ impl Upstream {
 
     /// The request with this id has failed because of it, in this way.
     pub(crate) fn note_failed(&self, failure: UpstreamFailure, id: &HeaderValue, error: &dyn fmt::Display) {
-        self.known.metrics.failed(self.worker, failure);
+        self.target.metrics.failed(self.worker, failure);
         self.warn(failure, id, error);
     }
 
     /// Logs that it has failed, unless there was such a line a moment ago.
     pub(crate) fn warn(&self, failure: UpstreamFailure, id: &HeaderValue, error: &dyn fmt::Display) {
         if self.warnings.borrow_mut()[failure as usize].may_log() {
-            let (upstream, kind) = (&self.known.authority, failure.as_str());
+            let (upstream, kind) = (&self.target.authority, failure.as_str());
             let request_id = id.to_str().unwrap_or_default();
             tracing::warn!(upstream, kind, request_id, %error, "an upstream failed");
         }
@@ -210,6 +210,6 @@ impl Upstream {
             let timeouts = &config.timeouts;
             (timeouts.connect, timeouts.response, timeouts.idle, config.limits.idle_upstream_connections)
         };
-        of(config) == of(&self.timeouts)
+        of(config) == of(&self.config)
     }
 }

@@ -1,12 +1,13 @@
 //! Workers: threads that serve connections, each with a runtime, listeners and upstream connections of its own.
 
 mod accept;
-mod clients;
+mod client_quota;
 mod counts;
 mod listener;
 mod thread;
 
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use evenkeel::FlowControl;
 
 use crate::config::Config;
-use crate::gateway::live::Live;
+use crate::gateway::generation::Generation;
 use crate::http1::BufferPool;
 use crate::identity::Identification;
 use crate::observe::access_log::AccessLog;
@@ -29,7 +30,7 @@ use crate::proxy::service_times::ServiceTimes;
 use crate::proxy::upstream::Upstreams;
 use crate::timeouts::CoarseTimer;
 
-pub(crate) use clients::{Client, Clients, HostedConnection, OpenStream, SilentCall};
+pub(crate) use client_quota::{ClientQuota, ClientQuotas, HostedConnection, OpenStream, SilentCall};
 pub(crate) use counts::{Connections, RunningRequest, RunningRequests};
 pub(crate) use listener::{Listening, bind};
 pub(crate) use thread::{Stage, WorkerThread};
@@ -41,52 +42,57 @@ pub(crate) struct Shared {
     pub(crate) metrics: GatewayMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) connections: Arc<Connections>,
-    pub(crate) clients: Arc<Clients>,
+    pub(crate) clients: Arc<ClientQuotas>,
     /// What the buffers of all workers have.
     pub(crate) buffered: BufferedBytes,
 }
 
-/// What a worker's connections and requests need of it, under the settings of one time. When the settings change, a
-/// successor takes over. Requests that have begun stay with the worker that they began with.
+/// What a worker's connections and requests need of it, under the settings of one generation. When the settings change, the next
+/// generation of the worker takes its place. Requests that have begun stay with the worker that they began with.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,
-    pub(crate) flow_control: FlowControl,
     /// The flow control under these settings, for all connections.
     pub(crate) flow: WorkerFlow,
     pub(crate) identification: Arc<Identification>,
     pub(crate) rules: RequestRules,
-    pub(crate) metrics: WorkerMetrics,
-    pub(crate) rejections: Arc<RejectionLog>,
     /// The access log, if there is one.
     pub(crate) access_log: Option<Rc<AccessLog>>,
     /// Takes the spans of requests, if there is tracing.
     pub(crate) tracer: Option<Rc<Tracer>>,
+    pub(crate) upstreams: Upstreams,
+    /// How often the settings had changed when it took over.
+    generation: u64,
+    lasting: Rc<Lasting>,
+}
+
+/// What a worker has for as long as its thread runs, whatever the settings are: all its generations share it.
+#[derive(Debug)]
+pub(crate) struct Lasting {
+    pub(crate) flow_control: FlowControl,
+    pub(crate) metrics: WorkerMetrics,
+    pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) timer: Rc<CoarseTimer>,
     pub(crate) buffer_pool: Rc<BufferPool>,
-    pub(crate) upstreams: Upstreams,
-    pub(crate) request_ids: Rc<RequestIds>,
+    pub(crate) request_ids: RequestIds,
     pub(crate) connections: Arc<Connections>,
     pub(crate) requests: Arc<RunningRequests>,
-    pub(crate) clients: Arc<Clients>,
+    pub(crate) clients: Arc<ClientQuotas>,
     pub(crate) buffers: Rc<Buffers>,
     pub(crate) abandoned: Rc<Abandoned>,
     pub(crate) service_times: Rc<ServiceTimes>,
-    is_draining: Rc<Cell<bool>>,
+    is_draining: Cell<bool>,
     /// Whether it has ended, and cuts off the requests that it still has.
     pub(crate) is_stopped: Rc<Cell<bool>>,
     /// When the worker may log a warning again.
-    quiet_until: Rc<Cell<u64>>,
-    /// How often the settings had changed when it took over.
-    generation: u64,
-    succession: Rc<Succession>,
+    quiet_until: Cell<u64>,
+    generations: Generations,
 }
 
-/// The workers of a thread, each of which took over from the one before. The thread keeps the latest alive; requests and
-/// connections keep those that they began with.
+/// The generations of a worker. The thread keeps the latest alive; requests and connections keep those that they began with.
 #[derive(Debug, Default)]
-struct Succession {
-    generation: Cell<u64>,
+struct Generations {
+    latest: Cell<u64>,
     /// The latest is the last.
     workers: RefCell<Vec<Weak<Worker>>>,
 }
@@ -102,19 +108,20 @@ fn abandoned_max(config: &Config) -> usize {
 // === impl Worker ===
 
 impl Worker {
-    /// A worker, and what clients will have left to it.
-    fn new(index: usize, shared: &Shared, live: &Live, requests: Arc<RunningRequests>) -> (Rc<Self>, AbandonedWork) {
+    /// The first generation of a worker, and what clients will have left to it.
+    fn new(
+        index: usize,
+        shared: &Shared,
+        generation: &Generation,
+        requests: Arc<RunningRequests>,
+    ) -> (Rc<Self>, AbandonedWork) {
         let (timer, service_times) = (CoarseTimer::new(), Rc::<ServiceTimes>::default());
-        let (config, metrics) = (&live.config, shared.metrics.worker(index));
+        let (config, metrics) = (&generation.config, shared.metrics.worker(index));
         let (abandoned, abandoned_work) =
             Abandoned::new(abandoned_max(config), &service_times, &timer, metrics.clone());
-        let (limits, buffer_pool) = (&config.limits, BufferPool::new());
-        let worker = Rc::new(Self {
-            config: Arc::clone(config),
+        let limits = &config.limits;
+        let lasting = Rc::new(Lasting {
             flow_control: shared.flow.clone(),
-            flow: WorkerFlow::new(&shared.flow, &live.rules),
-            identification: Arc::clone(&live.identification),
-            rules: live.rules.clone(),
             buffers: Buffers::new(
                 &shared.buffered,
                 limits.buffer_bytes,
@@ -126,72 +133,58 @@ impl Worker {
             clients: Arc::clone(&shared.clients),
             metrics,
             rejections: Arc::clone(&shared.rejections),
-            access_log: AccessLog::new(&config.log, live.access_log.as_ref()).map(Rc::new),
-            tracer: Tracer::new(&config.tracing, live.spans.as_ref()).map(Rc::new),
-            upstreams: Upstreams::new(&live.upstreams, index, config, &timer, &buffer_pool),
-            buffer_pool,
-            request_ids: Rc::new(RequestIds::new()),
+            buffer_pool: BufferPool::new(),
+            request_ids: RequestIds::new(),
             connections: Arc::clone(&shared.connections),
             requests,
-            is_draining: Rc::default(),
+            is_draining: Cell::default(),
             is_stopped: Rc::default(),
-            quiet_until: Rc::default(),
-            generation: 0,
-            succession: Rc::default(),
+            quiet_until: Cell::default(),
+            generations: Generations::default(),
             timer,
         });
-        worker.succession.take_over(&worker);
-        (worker, abandoned_work)
+        let upstreams = Upstreams::new(&generation.upstreams, index, config, &lasting.timer, &lasting.buffer_pool);
+        (Self::begin(lasting, generation, upstreams, 0), abandoned_work)
     }
 
-    /// Lets a successor take over, under these settings. Connections find it when their next request arrives, as long as the
+    /// The next generation of the worker, under these settings. Connections find it when their next request arrives, as long as the
     /// caller keeps it.
-    fn hand_over(&self, live: &Live) -> Rc<Self> {
-        let config = &live.config;
+    fn next_generation(&self, generation: &Generation) -> Rc<Self> {
+        let config = &generation.config;
         self.abandoned.set_limit(abandoned_max(config));
         self.buffers.set_limits(config.limits.buffer_bytes, config.limits.buffer_bytes_per_client());
-        let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.timer, &self.buffer_pool);
+        let upstreams = self.upstreams.next_generation(&generation.upstreams, config, &self.timer, &self.buffer_pool);
         self.upstreams.retire(&upstreams);
-        let successor = Rc::new(Self {
+        Self::begin(Rc::clone(&self.lasting), generation, upstreams, self.generation + 1)
+    }
+
+    fn begin(lasting: Rc<Lasting>, settings: &Generation, upstreams: Upstreams, generation: u64) -> Rc<Self> {
+        let Generation { config, identification, rules, access_log, spans, .. } = settings;
+        let worker = Rc::new(Self {
             config: Arc::clone(config),
-            flow_control: self.flow_control.clone(),
-            flow: WorkerFlow::new(&self.flow_control, &live.rules),
-            identification: Arc::clone(&live.identification),
-            rules: live.rules.clone(),
-            metrics: self.metrics.clone(),
-            rejections: Arc::clone(&self.rejections),
-            access_log: AccessLog::new(&config.log, live.access_log.as_ref()).map(Rc::new),
-            tracer: Tracer::new(&config.tracing, live.spans.as_ref()).map(Rc::new),
-            timer: Rc::clone(&self.timer),
-            buffer_pool: Rc::clone(&self.buffer_pool),
+            flow: WorkerFlow::new(&lasting.flow_control, rules),
+            identification: Arc::clone(identification),
+            rules: rules.clone(),
+            access_log: AccessLog::new(&config.log, access_log.as_ref()).map(Rc::new),
+            tracer: Tracer::new(&config.tracing, spans.as_ref()).map(Rc::new),
             upstreams,
-            request_ids: Rc::clone(&self.request_ids),
-            connections: Arc::clone(&self.connections),
-            requests: Arc::clone(&self.requests),
-            clients: Arc::clone(&self.clients),
-            buffers: Rc::clone(&self.buffers),
-            abandoned: Rc::clone(&self.abandoned),
-            service_times: Rc::clone(&self.service_times),
-            is_draining: Rc::clone(&self.is_draining),
-            is_stopped: Rc::clone(&self.is_stopped),
-            quiet_until: Rc::clone(&self.quiet_until),
-            generation: self.generation + 1,
-            succession: Rc::clone(&self.succession),
+            generation,
+            lasting,
         });
-        self.succession.take_over(&successor);
-        successor
+        worker.generations.begin(&worker);
+        worker
     }
 
     /// Whether the settings have changed since.
     #[inline]
-    pub(crate) fn is_succeeded(&self) -> bool {
-        self.generation != self.succession.generation.get()
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.generation != self.generations.latest.get()
     }
 
     /// The worker under the settings in effect.
     #[inline]
     pub(crate) fn latest(self: &Rc<Self>) -> Rc<Self> {
-        let latest = if self.is_succeeded() { self.succession.latest() } else { None };
+        let latest = if self.is_outdated() { self.generations.latest() } else { None };
         latest.unwrap_or_else(|| Rc::clone(self))
     }
 
@@ -226,7 +219,7 @@ impl Worker {
 
     /// Does what is to be done from time to time.
     fn tidy(&self) {
-        self.succession.flush();
+        self.generations.flush();
         self.upstreams.prune();
     }
 
@@ -240,18 +233,27 @@ impl Worker {
         }
     }
 
-    /// From now on they are.
+    /// Connections drain from now on.
     fn start_draining(&self) {
         self.is_draining.set(true);
         self.timer.wake_all();
     }
 }
 
-// === impl Succession ===
+impl Deref for Worker {
+    type Target = Lasting;
 
-impl Succession {
-    fn take_over(&self, worker: &Rc<Worker>) {
-        self.generation.set(worker.generation);
+    #[inline]
+    fn deref(&self) -> &Lasting {
+        &self.lasting
+    }
+}
+
+// === impl Generations ===
+
+impl Generations {
+    fn begin(&self, worker: &Rc<Worker>) {
+        self.latest.set(worker.generation);
         self.workers.borrow_mut().push(Rc::downgrade(worker));
     }
 
@@ -259,7 +261,7 @@ impl Succession {
         self.workers.borrow().last()?.upgrade()
     }
 
-    /// Hands over the log lines and spans of all workers: requests that began under earlier settings still end.
+    /// Hands over the log lines and spans of all generations: requests that began under earlier settings still end.
     fn flush(&self) {
         self.workers.borrow_mut().retain(|worker| {
             let worker = worker.upgrade();

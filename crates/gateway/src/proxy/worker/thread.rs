@@ -13,7 +13,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::accept::accept_all;
 use super::listener::Listening;
 use super::{RunningRequests, Shared, Worker};
-use crate::gateway::live::Live;
+use crate::gateway::generation::Generation;
 use crate::proxy::upstream::check_upstreams;
 
 /// The stage that the workers are told to enter.
@@ -55,7 +55,7 @@ impl WorkerThread {
         index: usize,
         shared: Arc<Shared>,
         listening: Vec<Listening>,
-        live: watch::Receiver<Arc<Live>>,
+        generations: watch::Receiver<Arc<Generation>>,
         stage: watch::Receiver<Stage>,
     ) -> io::Result<Self> {
         let (ending, ended) = oneshot::channel();
@@ -63,7 +63,7 @@ impl WorkerThread {
         let counted = Arc::clone(&requests);
         let run = move || {
             match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-                Ok(runtime) => runtime.block_on(run(index, &shared, counted, listening, live, stage)),
+                Ok(runtime) => runtime.block_on(run(index, &shared, counted, listening, generations, stage)),
                 Err(error) => tracing::error!(%error, "cannot start a worker"),
             }
             // Everybody who waits for this has gone if it fails.
@@ -93,18 +93,18 @@ async fn run(
     shared: &Shared,
     requests: Arc<RunningRequests>,
     listening: Vec<Listening>,
-    mut live: watch::Receiver<Arc<Live>>,
+    mut generations: watch::Receiver<Arc<Generation>>,
     mut stage: watch::Receiver<Stage>,
 ) {
-    let settings = Arc::clone(&live.borrow_and_update());
+    let settings = Arc::clone(&generations.borrow_and_update());
     let (worker, abandoned_work) = Worker::new(index, shared, &settings, requests);
     drop(settings);
     let finishing = tokio::task::spawn_local(abandoned_work.run());
     let ticking = tokio::task::spawn_local(Rc::clone(&worker.timer).run());
     // One worker checks the upstreams for all.
     let checking =
-        (index == 0).then(|| tokio::task::spawn_local(check_upstreams(live.clone(), Rc::clone(&worker.timer))));
-    let following = tokio::task::spawn_local(follow(Rc::clone(&worker), live));
+        (index == 0).then(|| tokio::task::spawn_local(check_upstreams(generations.clone(), Rc::clone(&worker.timer))));
+    let following = tokio::task::spawn_local(follow(Rc::clone(&worker), generations));
     let tidying = tokio::task::spawn_local(tidy(Rc::clone(&worker)));
     let last_gone = Rc::new(Notify::new());
     let connection_guard = ConnectionGuard { _last: Rc::new(NotifyWhenLast(Rc::clone(&last_gone))) };
@@ -145,11 +145,11 @@ async fn run(
     finishing.abort();
 }
 
-/// Lets a successor take over whenever the settings change.
-async fn follow(mut worker: Rc<Worker>, mut live: watch::Receiver<Arc<Live>>) {
-    while live.changed().await.is_ok() {
-        let settings = Arc::clone(&live.borrow_and_update());
-        worker = worker.hand_over(&settings);
+/// Begins the next generation of the worker whenever the settings change.
+async fn follow(mut worker: Rc<Worker>, mut generations: watch::Receiver<Arc<Generation>>) {
+    while generations.changed().await.is_ok() {
+        let settings = Arc::clone(&generations.borrow_and_update());
+        worker = worker.next_generation(&settings);
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::judge::{self, Case, TrackRecord, Verdict, judge};
 use super::pace::{self, PaceSeen};
-use crate::gateway::live::Live;
+use crate::gateway::generation::Generation;
 use crate::proxy::upstream::UpstreamTarget;
 
 /// An upstream, and what is remembered of it.
@@ -20,28 +20,28 @@ struct Watched {
 }
 
 /// Compares the upstreams for as long as the future lives. One alone is compared with nobody.
-pub(crate) async fn compare_upstreams(mut live: watch::Receiver<Arc<Live>>) {
+pub(crate) async fn compare_upstreams(mut generations: watch::Receiver<Arc<Generation>>) {
     let mut looks = interval(judge::PERIOD);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut all: Vec<Watched> = Vec::new();
     loop {
-        let settings = Arc::clone(&live.borrow_and_update());
+        let settings = Arc::clone(&generations.borrow_and_update());
         all = follow(all, &settings.upstreams);
         if all.len() < 2 {
             for watched in &all {
                 watched.upstream.health.set_patience(None);
             }
             drop(settings);
-            if live.changed().await.is_err() {
+            if generations.changed().await.is_err() {
                 return;
             }
             continue;
         }
-        while matches!(live.has_changed(), Ok(false)) {
+        while matches!(generations.has_changed(), Ok(false)) {
             looks.tick().await;
             look(Instant::now(), &settings, &mut all);
         }
-        if live.has_changed().is_err() {
+        if generations.has_changed().is_err() {
             return;
         }
     }
@@ -58,7 +58,7 @@ fn follow(mut before: Vec<Watched>, upstreams: &[Arc<UpstreamTarget>]) -> Vec<Wa
     upstreams.iter().map(watched).collect()
 }
 
-fn look(now: Instant, settings: &Live, all: &mut [Watched]) {
+fn look(now: Instant, settings: &Generation, all: &mut [Watched]) {
     let config = &settings.config.health;
     let usual = compare_paces(all);
     let patience = judge::patience(config, usual);

@@ -11,16 +11,16 @@ use crate::proxy::exchange::Exchange;
 
 /// The request that a line is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Subject<'a> {
+pub(super) struct LoggedRequest<'a> {
     pub(super) connection: &'a Connection,
     pub(super) exchange: &'a Exchange,
     pub(super) method: &'a Method,
     pub(super) target: &'a Uri,
 }
 
-// === impl Subject ===
+// === impl LoggedRequest ===
 
-impl Subject<'_> {
+impl LoggedRequest<'_> {
     /// Notes what was found out about the request when it arrived, and that it was not authenticated if it was not.
     pub(super) fn note_arrival(self, arrival: &Arrival<'_>) {
         let worker = &self.connection.worker;

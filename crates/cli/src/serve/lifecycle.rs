@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use evenkeel_api::Preset;
+use evenkeel_apiserver::GovernedFlow;
 use evenkeel_gateway::config::Problem;
 use evenkeel_gateway::objects::{self, ObjectSource};
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, observe::log};
@@ -21,7 +22,7 @@ use crate::terminal::print;
 /// Runs a gateway, an API or both until they are asked to shut down.
 pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Result<Exit> {
     if !api.api_only {
-        right(&config.check(), settings.file())?;
+        ensure_no_problems(&config.check(), settings.file())?;
     }
     open_files::raise_limit();
     // Requests to the gateway have threads of their own; these are for the API, the admin endpoint and signals.
@@ -31,20 +32,28 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Re
     log::init(&config.log)?;
     runtime.block_on(async {
         match &api.data_dir {
-            None => live(config, None, settings).await,
+            None => run_gateway(config, None, settings).await,
             Some(folder) if api.api_only => {
-                live_alone(&config, RunningApi::start(api, config.preset, folder).await?).await
+                run_api_only(&config, RunningApi::start(api, config.preset, folder, GovernedFlow::default()).await?)
+                    .await
             }
             Some(folder) => {
                 let api = ApiOfGateway::start(api, folder, &config).await?;
-                live(config, Some(api), settings).await
+                run_gateway(config, Some(api), settings).await
             }
         }
     })
 }
 
 /// The API in the process of a gateway.
-enum ApiOfGateway {
+struct ApiOfGateway {
+    state: ApiState,
+    /// The flow control of the gateway, when it has started.
+    governed: GovernedFlow,
+}
+
+/// Whether the API has started.
+enum ApiState {
     /// It runs.
     Running(RunningApi),
     /// It starts when its store can be opened; the gateway has a copy of the objects.
@@ -81,14 +90,18 @@ fn classify(error: StartError) -> anyhow::Error {
 }
 
 /// That there are no problems, or every one at once, a line each, with its place in the file of settings.
-pub(super) fn right(problems: &[Problem], file: Option<&Path>) -> Result<(), WrongUsage> {
+pub(super) fn ensure_no_problems(problems: &[Problem], file: Option<&Path>) -> Result<(), WrongUsage> {
     let place = |problem: &Problem| file.and_then(|file| Config::place_of(file, &problem.field));
     let line = |problem: &Problem| place(problem).map_or_else(|| problem.to_string(), |at| format!("{at}: {problem}"));
     let problems: Vec<String> = problems.iter().map(line).collect();
     if problems.is_empty() { Ok(()) } else { Err(WrongUsage(problems.join("\n"))) }
 }
 
-async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings: &impl Settings) -> Result<Exit> {
+async fn run_gateway(
+    config: Config,
+    api: Option<(ApiOfGateway, ApiObjects)>,
+    settings: &impl Settings,
+) -> Result<Exit> {
     let mut signals = Signals::listen()?;
     if config.preset == Preset::Kubernetes && config.objects.is_none() && config.concurrency <= FEW_SEATS {
         tracing::warn!(
@@ -99,12 +112,16 @@ async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings:
     }
     let (mut gateway, api) = match api {
         None => (start(config.clone()).await?, None),
-        Some((api, objects)) => (start_with(config.clone(), Box::new(objects)).await?, Some(api)),
+        Some((api, objects)) => {
+            let gateway = start_with(config.clone(), Box::new(objects)).await?;
+            api.governed.set(gateway.flow().clone());
+            (gateway, Some(api))
+        }
     };
     open_files::warn_if_too_few(&config);
     memory::report(&config);
     announce(&gateway, &config);
-    if let Some(ApiOfGateway::Running(api)) = &api {
+    if let Some(ApiOfGateway { state: ApiState::Running(api), .. }) = &api {
         announce_api(api)?;
     }
     reload::follow(&mut gateway, settings, &mut signals).await;
@@ -115,9 +132,9 @@ async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings:
         if let Some(api) = api {
             api.stop().await;
         }
-        farewell(drained)
+        report_drain(drained)
     };
-    or_at_once(stop, signals).await
+    unless_insisted(stop, signals).await
 }
 
 // === impl ApiOfGateway ===
@@ -125,13 +142,14 @@ async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings:
 impl ApiOfGateway {
     /// Starts the API, and says where the gateway's objects come from: if the store cannot be opened, from the last copy.
     async fn start(args: &ApiArgs, folder: &Path, config: &Config) -> Result<(Self, ApiObjects)> {
-        match RunningApi::start(args, config.preset, folder).await {
+        let governed = GovernedFlow::default();
+        match RunningApi::start(args, config.preset, folder, governed.clone()).await {
             Ok(mut api) => {
                 if let Some(path) = &config.objects {
                     api.apply_manifests(path).await;
                 }
                 let objects = ApiObjects::of(&api);
-                Ok((Self::Running(api), objects))
+                Ok((Self { state: ApiState::Running(api), governed }, objects))
             }
             Err(error) if is_without_store(&error) => {
                 let announce = |api: &RunningApi| {
@@ -139,23 +157,24 @@ impl ApiOfGateway {
                         tracing::warn!("{error:#}");
                     }
                 };
-                let (objects, late) = ApiObjects::without_store(args, folder, config, error, announce)?;
-                Ok((Self::Late(late), objects))
+                let (objects, late) =
+                    ApiObjects::without_store(args, folder, config, governed.clone(), error, announce)?;
+                Ok((Self { state: ApiState::Late(late), governed }, objects))
             }
             Err(error) => Err(error),
         }
     }
 
     async fn stop(self) {
-        match self {
-            Self::Running(api) => api.stop().await,
-            Self::Late(api) => api.stop().await,
+        match self.state {
+            ApiState::Running(api) => api.stop().await,
+            ApiState::Late(api) => api.stop().await,
         }
     }
 }
 
 /// Runs an API and nothing else.
-async fn live_alone(config: &Config, mut api: RunningApi) -> Result<Exit> {
+async fn run_api_only(config: &Config, mut api: RunningApi) -> Result<Exit> {
     let mut signals = Signals::listen()?;
     if let Some(path) = &config.objects {
         api.apply_manifests(path).await;
@@ -169,11 +188,11 @@ async fn live_alone(config: &Config, mut api: RunningApi) -> Result<Exit> {
         tracing::info!("stopped; every acknowledged write is in the store");
         Exit::Success
     };
-    or_at_once(stop, signals).await
+    unless_insisted(stop, signals).await
 }
 
 /// Shuts down cleanly, unless there is a second signal.
-async fn or_at_once(stop: impl Future<Output = Exit>, mut signals: Signals) -> Result<Exit> {
+async fn unless_insisted(stop: impl Future<Output = Exit>, mut signals: Signals) -> Result<Exit> {
     tokio::select! {
         exit = stop => Ok(exit),
         () = signals.insist() => {
@@ -203,7 +222,7 @@ fn announce(gateway: &Gateway, config: &Config) {
     );
 }
 
-fn farewell(Drained { requests_cut }: Drained) -> Exit {
+fn report_drain(Drained { requests_cut }: Drained) -> Exit {
     if requests_cut == 0 {
         tracing::info!("stopped; all requests finished");
         return Exit::Success;

@@ -1,4 +1,4 @@
-//! `Live`: what follows from the settings, and is replaced as a whole when they change.
+//! `Generation`: what follows from the settings. When they change, the next generation takes its place as a whole.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::proxy::RequestRules;
 use crate::proxy::upstream::UpstreamTarget;
 use crate::tls::{ClientTls, Refresh, TlsError};
 
-/// What follows from the settings. Requests keep the one that they began with.
+/// What follows from the settings at one time. Requests keep the generation that they began with.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct Generation {
     pub(crate) config: Arc<Config>,
     pub(crate) identification: Arc<Identification>,
     pub(crate) rules: RequestRules,
@@ -27,9 +27,9 @@ pub(crate) struct Live {
     pub(crate) spans: Option<SpanExporter>,
 }
 
-// === impl Live ===
+// === impl Generation ===
 
-impl Live {
+impl Generation {
     /// Sets everything up. What is the same as before is taken over: identities with their caches, and upstreams with their
     /// connections and their health.
     pub(crate) async fn open(

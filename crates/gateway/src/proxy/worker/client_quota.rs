@@ -1,4 +1,4 @@
-//! `Clients`: how much of the gateway each client has, so that no client takes it all.
+//! `ClientQuotas`: how much of the gateway each client has, so that no client takes it all.
 //!
 //! A client is an address until a request on the connection has proved who is calling, and then that user.
 
@@ -16,7 +16,7 @@ use crate::config::masked;
 
 /// What the clients of the gateway have, on all workers.
 #[derive(Debug)]
-pub(crate) struct Clients {
+pub(crate) struct ClientQuotas {
     connections_max: AtomicUsize,
     streams_max: AtomicUsize,
     /// The gRPC calls of all clients that have seats and have sent no message.
@@ -26,12 +26,12 @@ pub(crate) struct Clients {
 
 /// The client of one connection. The connection is counted until the last clone is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Client(Rc<OfConnection>);
+pub(crate) struct ClientQuota(Rc<OfConnection>);
 
 /// A connection to a hosted service, whose requests may run on any thread. It is counted until this is dropped.
 #[derive(Debug)]
 pub(crate) struct HostedConnection {
-    clients: Arc<Clients>,
+    clients: Arc<ClientQuotas>,
     owner: Mutex<HostedOwner>,
 }
 
@@ -48,16 +48,16 @@ enum HostedOwner {
 
 /// A stream of HTTP/2. It is counted until this is dropped.
 #[derive(Debug)]
-pub(crate) struct OpenStream(Client);
+pub(crate) struct OpenStream(ClientQuota);
 
 /// A gRPC call that has a seat and has sent no message. It is counted until this is dropped.
 #[derive(Debug)]
-pub(crate) struct SilentCall(Client);
+pub(crate) struct SilentCall(ClientQuota);
 
 /// What one connection contributes to the counts of its client.
 #[derive(Debug)]
 struct OfConnection {
-    clients: Arc<Clients>,
+    clients: Arc<ClientQuotas>,
     /// None for a trusted proxy: it speaks for many clients, and has no limits.
     owner: RefCell<Option<Arc<Counts>>>,
     /// Whether a request has said who is calling. Nobody looks a second time.
@@ -85,9 +85,9 @@ struct Counts {
 /// The part of an IPv6 address that stands for one client: networks are given away in this size.
 const IPV6_BITS: u8 = 64;
 
-// === impl Clients ===
+// === impl ClientQuotas ===
 
-impl Clients {
+impl ClientQuotas {
     pub(crate) fn new(connections_max: usize, streams_max: usize) -> Arc<Self> {
         Arc::new(Self {
             connections_max: AtomicUsize::new(connections_max),
@@ -104,9 +104,9 @@ impl Clients {
     }
 
     /// A connection from this address. None if the client has too many.
-    pub(crate) fn open(self: &Arc<Self>, address: IpAddr, is_trusted_proxy: bool) -> Option<Client> {
+    pub(crate) fn open(self: &Arc<Self>, address: IpAddr, is_trusted_proxy: bool) -> Option<ClientQuota> {
         let owner = if is_trusted_proxy { None } else { Some(self.add_connection(Key::address(address))?) };
-        Some(Client(Rc::new(OfConnection {
+        Some(ClientQuota(Rc::new(OfConnection {
             clients: Arc::clone(self),
             owner: RefCell::new(owner),
             is_identified: Cell::new(is_trusted_proxy),
@@ -168,9 +168,9 @@ impl Key {
     }
 }
 
-// === impl Client ===
+// === impl ClientQuota ===
 
-impl Client {
+impl ClientQuota {
     /// A request on the connection is this user's. From the first that proves who is calling, the connection counts for
     /// that user. False if the user has too many.
     pub(crate) fn identify(&self, user: &User) -> bool {
@@ -255,7 +255,7 @@ fn count_up(count: &AtomicUsize, max: usize) -> bool {
 // === impl HostedConnection ===
 
 impl HostedConnection {
-    /// A request on the connection is this user's; see [`Client::identify`].
+    /// A request on the connection is this user's; see [`ClientQuota::identify`].
     pub(crate) fn identify(&self, user: &User) -> bool {
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         let HostedOwner::Address(address) = &*owner else { return true };
@@ -327,13 +327,13 @@ impl Drop for SilentCall {
 mod tests {
     use super::*;
 
-    fn open(clients: &Arc<Clients>, address: &str) -> Option<Client> {
+    fn open(clients: &Arc<ClientQuotas>, address: &str) -> Option<ClientQuota> {
         clients.open(address.parse().unwrap(), false)
     }
 
     #[test]
     fn an_address_has_a_share_of_the_connections() {
-        let clients = Clients::new(2, 2);
+        let clients = ClientQuotas::new(2, 2);
         let (first, _second) = (open(&clients, "10.0.0.1").unwrap(), open(&clients, "10.0.0.1"));
         assert!(open(&clients, "10.0.0.1").is_none());
         assert!(open(&clients, "::ffff:10.0.0.1").is_none(), "the same address");
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn users_behind_one_address_have_shares_of_their_own() {
-        let clients = Clients::new(2, 2);
+        let clients = ClientQuotas::new(2, 2);
         let user = |name: &str| User::new(name, ["system:authenticated"]);
         let mut open_as = |name: &str| {
             let client = open(&clients, "10.0.0.1").unwrap();
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn connections_to_a_hosted_service_are_counted_alike() {
-        let clients = Clients::new(2, 2);
+        let clients = ClientQuotas::new(2, 2);
         let open = |address: &str| clients.open_hosted(address.parse().unwrap(), false);
         let (first, second) = (open("10.0.0.1").unwrap(), open("10.0.0.1").unwrap());
         assert!(open("10.0.0.1").is_none());
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn streams_are_counted_over_all_connections() {
-        let clients = Clients::new(9, 3);
+        let clients = ClientQuotas::new(9, 3);
         let (first, second) = (open(&clients, "10.0.0.1").unwrap(), open(&clients, "10.0.0.1").unwrap());
         let streams = [first.open_stream(), first.open_stream(), second.open_stream()];
         assert!(streams.iter().all(Option::is_some));
@@ -401,10 +401,10 @@ mod tests {
 
     #[test]
     fn calls_without_a_message_have_a_quarter_of_the_seats_and_a_client_a_quarter_of_that() {
-        let clients = Clients::new(9, 9);
+        let clients = ClientQuotas::new(9, 9);
         let [first, second, proxy] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
             .map(|address| clients.open(address.parse().unwrap(), address.ends_with('3')).unwrap());
-        let begin = |client: &Client| client.begin_silent_call(32);
+        let begin = |client: &ClientQuota| client.begin_silent_call(32);
         let calls = [begin(&first), begin(&first), begin(&second), begin(&second)];
         assert!(calls.iter().all(Option::is_some));
         assert!(begin(&first).is_none() && begin(&second).is_none());

@@ -1,0 +1,79 @@
+//! One task follows the objects of the store, and hands one shared state to all who need them: flow controls, controllers
+//! and the copy of the objects.
+
+mod effect;
+mod follower;
+mod objects_at;
+mod pace;
+mod stream;
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use effect::Effects;
+
+pub(crate) use follower::Follower;
+pub use objects_at::ObjectsAt;
+pub use stream::ObjectStream;
+
+/// The state after each write; none until the objects have been read for the first time.
+pub(crate) type States = watch::Receiver<Option<Arc<ObjectsAt>>>;
+
+/// The state that the [`Follower`] hands out. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Followed {
+    states: States,
+    /// Whether the follower rests: it does not look at new writes for a while.
+    is_resting: watch::Receiver<bool>,
+    effects: Arc<Effects>,
+}
+
+// === impl Followed ===
+
+impl Followed {
+    /// What is to be filled by a follower.
+    pub(crate) fn new() -> (Self, Follower) {
+        let (publish, states) = watch::channel(None);
+        let (rest, is_resting) = watch::channel(false);
+        let effects = Arc::new(Effects::default());
+        let followed = Self { states, is_resting, effects: Arc::clone(&effects) };
+        (followed, Follower::new(publish, rest, effects))
+    }
+
+    /// The objects after each change that makes a difference to requests. No write waits for whoever reads them.
+    pub(crate) fn stream(&self) -> ObjectStream {
+        ObjectStream::new(self.states.clone(), None)
+    }
+
+    /// The same for a flow control: writes wait until it follows them.
+    pub(crate) fn stream_for_flow_control(&self) -> ObjectStream {
+        ObjectStream::new(self.states.clone(), Some(Effects::join(&self.effects)))
+    }
+
+    /// The state after each write, also of those that make no difference to requests.
+    pub(crate) fn states(&self) -> States {
+        self.states.clone()
+    }
+
+    /// Waits until all flow controls follow the objects of this revision. Does not wait while the follower rests, because so
+    /// many writes come that following each of them would take too much time; tells whether the revision is in effect.
+    pub(crate) async fn in_effect(&self, revision: u64) -> bool {
+        let (mut states, mut is_resting) = (self.states.clone(), self.is_resting.clone());
+        let is_there = |state: &Option<Arc<ObjectsAt>>| state.as_ref().is_some_and(|state| state.revision >= revision);
+        let generation = tokio::select! {
+            biased;
+            state = states.wait_for(is_there) => {
+                state.ok().and_then(|state| state.as_ref().map(|state| state.generation))
+            }
+            _ = is_resting.wait_for(|is_resting| *is_resting) => None,
+        };
+        match generation {
+            Some(generation) => self.effects.reached(generation).await,
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
