@@ -69,10 +69,12 @@ proptest! {
 
     #[test]
     fn any_json_is_a_set_or_none(text in "[.fikv:{}\"\\[\\],a1 ]{0,40}") {
-        if let Ok(value) = serde_json::from_str(&text) {
-            let _ = FieldSet::from_fields_v1(&value);
+        let set = serde_json::from_str(&text).ok().and_then(|value| FieldSet::from_fields_v1(&value).ok());
+        if let Some(set) = set {
+            prop_assert_eq!(FieldSet::from_fields_v1(&set.to_fields_v1()).ok(), Some(set));
         }
-        let _ = Element::parse(&text);
+        // What is an element begins with a letter and a colon.
+        prop_assert!(Element::parse(&text).is_none() || text.as_bytes().get(1) == Some(&b':'), "{}", text);
     }
 }
 

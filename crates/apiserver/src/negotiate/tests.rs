@@ -225,10 +225,16 @@ proptest! {
         let Ok(value) = HeaderValue::from_bytes(&text) else { return Ok(()) };
         let headers = HeaderMap::from_iter([(ACCEPT, value)]);
         let asked = Asked::new(&headers, None);
-        for endpoint in [ResponseKind::Object, ResponseKind::Collection, ResponseKind::Watch] {
-            let _ = asked.objects(endpoint);
+        let refusals = [ResponseKind::Object, ResponseKind::Collection, ResponseKind::Watch]
+            .map(|endpoint| asked.objects(endpoint).err())
+            .into_iter()
+            .chain([asked.document().err(), asked.discovery().err()]);
+        for refusal in refusals.flatten() {
+            prop_assert_eq!(refusal.status, StatusCode::NOT_ACCEPTABLE);
         }
-        let _ = (asked.document(), asked.discovery(), asked.failure());
+        // A failure is told whatever the client accepts, and in protobuf only to one that names it.
+        let names_protobuf = text.windows(8).any(|part| part.eq_ignore_ascii_case(b"protobuf"));
+        prop_assert!(asked.failure() != Format::Protobuf || names_protobuf);
     }
 }
 

@@ -271,13 +271,14 @@ fn nothing_is_found_in_deploy_and_examples() {
 /// A character that nobody sees has an escape in the line, and the marks are still below the word.
 #[test]
 fn a_place_behind_a_hidden_character_is_pointed_at() {
-    let text = SCHEMA.replace("{name: NAME}", "{name: \"orders\", labels: {a: \"x\u{202e}y\"}, LAST}");
-    let text = text.replace("LAST", "annotations: {evenkeel.dev/wieght: '2'}").replace("LEVEL", "catch-all");
+    let metadata = "{name: orders, annotations: {note: \"x\u{202e}y\", evenkeel.dev/wieght: '2'}}";
+    let text = SCHEMA.replace("{name: NAME}", metadata).replace("LEVEL", "catch-all");
     let folder = folder(&[("objects.yaml", &text)]);
     let (_, printed) = check(folder.path(), &["objects.yaml"]);
-    let mut lines = printed.lines().skip_while(|line| !line.contains("labels:"));
+    let mut lines =
+        printed.lines().skip_while(|line| !(line.contains("note:") && line.contains("evenkeel.dev/wieght:")));
     let (line, marks) = (lines.next().unwrap(), lines.next().unwrap());
-    assert!(line.contains(r#"a: "x\u{202e}y""#), "{printed}");
+    assert!(line.contains(r#"note: "x\u{202e}y""#), "{printed}");
     assert_eq!(marks.find('^'), line.find("evenkeel.dev/wieght:"), "{printed}");
 }
 

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::{Config, ListenAddress};
 use crate::identity::IdentityError;
-use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, TOKEN_VARIABLE};
+use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, InEffect, SettingsInEffect, TOKEN_VARIABLE};
 use crate::observe::dashboard::{Frames, Recording, Sources, UpstreamReading};
 use crate::proxy::buffers::BufferedBytes;
 use findings::Findings;
@@ -218,7 +218,7 @@ impl Gateway {
                     upstreams: upstreams_of(followed.clone()),
                 };
                 let frames_in = frames.clone();
-                let admin = Admin { flow, metrics, readiness, generations: followed, frames, token };
+                let admin = Admin { flow, metrics, readiness, settings: settings_of(followed), frames, token };
                 let (address, pages) = operate(address, admin)?;
                 background.extend(pages);
                 background.push(BackgroundTask(tokio::spawn(Recording::new(frames_in, sources).run())));
@@ -386,6 +386,14 @@ fn open_address(listen: &ListenAddress, token: Option<&AdminToken>) -> Result<Op
 /// The counters of the upstreams that there are, whenever they are asked for.
 fn upstreams_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> Vec<UpstreamReading> + Send> {
     Box::new(move || generations.borrow().upstreams.iter().map(|upstream| upstream.reading()).collect())
+}
+
+/// The settings in effect, whenever they are asked for.
+fn settings_of(generations: watch::Receiver<Arc<Generation>>) -> SettingsInEffect {
+    SettingsInEffect::new(move || {
+        let generation = generations.borrow();
+        InEffect { config: Arc::clone(&generation.config), rules: generation.rules.clone() }
+    })
 }
 
 fn buffer_limit_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> u64 + Send> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use evenkeel::{FlowControl, Preset};
 use evenkeel_gateway::config::{AdminConfig, UpstreamConfig};
 use evenkeel_gateway::objects::SourceStatus;
-use evenkeel_gateway::observe::admin::{self, Admin, AdminToken};
+use evenkeel_gateway::observe::admin::{self, Admin, AdminToken, InEffect, SettingsInEffect};
 use evenkeel_gateway::observe::dashboard::{Frames, Recording};
 use evenkeel_gateway::observe::metrics::GatewayMetrics;
 use evenkeel_gateway::{Config, Phase, Readiness, RequestRules};
@@ -16,7 +16,6 @@ use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 
 async fn start(readiness: &Readiness) -> SocketAddr {
     start_with(readiness, None).await
@@ -39,19 +38,19 @@ pub(crate) async fn serve(
     let upstreams = vec![UpstreamConfig::new("http://127.0.0.1:9000").unwrap()];
     let metrics = GatewayMetrics::new(2);
     metrics.worker(1).request_ended(StatusCode::BAD_GATEWAY);
+    let config = Arc::new(Config {
+        upstreams,
+        admin: AdminConfig { hosts: vec!["admin.example".to_owned()], ..AdminConfig::default() },
+        ..Config::default()
+    });
+    let rules = RequestRules::new(&config.requests, Preset::Plain).unwrap();
     let admin = Admin {
         flow,
         frames,
         token,
         metrics,
         readiness: readiness.clone(),
-        config: watch::channel(Arc::new(Config {
-            upstreams,
-            admin: AdminConfig { hosts: vec!["admin.example".to_owned()], ..AdminConfig::default() },
-            ..Config::default()
-        }))
-        .1,
-        rules: watch::channel(RequestRules::new(&Config::default().requests, Preset::Plain).unwrap()).1,
+        settings: SettingsInEffect::new(move || InEffect { config: Arc::clone(&config), rules: rules.clone() }),
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

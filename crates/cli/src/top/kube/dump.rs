@@ -85,9 +85,12 @@ demo,              fs-a,           no number,       2026-01-01T00:00:00Z,      t
     }
 
     #[test]
-    fn any_text_is_read_without_harm() {
-        for text in ["", "\n\n", ",,,,\n,", "a,b\nc", "PriorityLevelName, IsQuiescing\n,true\n\u{1b}[2J, true"] {
-            let _ = (quiescing_levels(text), requests(text));
+    fn what_is_no_dump_has_no_levels_and_no_requests() {
+        for text in ["", "\n\n", ",,,,\n,", "a,b\nc"] {
+            assert_eq!((quiescing_levels(text), requests(text)), (vec![], vec![]), "{text:?}");
         }
+        // Cells that do not end where they should are not read, and others are, whatever they say.
+        let odd = format!("PriorityLevelName, IsQuiescing\n,true\nbatch, true\n\n{:<19}true", "\u{1b}[2J,");
+        assert_eq!((quiescing_levels(&odd), requests(&odd)), (vec!["\u{1b}[2J".to_owned()], vec![]));
     }
 }

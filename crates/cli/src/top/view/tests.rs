@@ -345,7 +345,12 @@ fn a_screen_of_any_size_is_drawn() {
         for height in 0..45 {
             for key in ['1', '2', '?', 'x'] {
                 press(&mut top, [KeyCode::Char(key), KeyCode::Enter]);
-                screen(&top, width, height);
+                let screen = screen(&top, width, height);
+                let buffer = screen.backend().buffer();
+                assert_eq!((buffer.area.width, buffer.area.height), (width, height));
+                let is_drawn = buffer.content.iter().any(|cell| cell.symbol() != " ");
+                // One that is tiny may have no room for anything.
+                assert!(is_drawn || width < 20 || height < 5, "{width} x {height}");
             }
         }
     }

@@ -241,7 +241,7 @@ fn what_is_not_used_is_not_refused() {
     let Some(helm) = Helm::find() else { return };
     for (values, more) in [("gateway", "ports.api=8080"), ("api-etcd", "ports.http=8443"), ("gateway", "settings=null")]
     {
-        helm.render(values, &[more]);
+        assert!(!helm.render(values, &[more]).objects.is_empty(), "{values} with {more}");
     }
 }
 

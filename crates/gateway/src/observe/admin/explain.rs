@@ -37,7 +37,7 @@ pub(super) async fn explain(Extract(state): Extract<State>, RawQuery(query): Raw
         Err(what) => return refused(what),
     };
     let _turn = TURN.acquire().await;
-    let (flow, rules) = (state.admin().flow.clone(), state.admin().generations.borrow().rules.clone());
+    let (flow, rules) = (state.admin().flow.clone(), state.admin().settings.get().rules);
     let explained = tokio::task::spawn_blocking(move || {
         rules.explain(&flow, &user, method, uri).map(|explanation| serde_json::to_vec_pretty(&explanation))
     });

@@ -6,12 +6,11 @@
 mod dashboard;
 mod explain;
 mod hosts;
+mod in_effect;
 mod pages;
 mod server;
 mod slots;
 mod token;
-
-use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::middleware::Next;
@@ -21,13 +20,12 @@ use axum::{Router, middleware};
 use evenkeel::{FlowControl, debug};
 use http::header::{REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, HeaderValue};
-use tokio::sync::watch;
 
-use crate::gateway::generation::Generation;
 use crate::observe::Readiness;
 use crate::observe::dashboard::Frames;
 use crate::observe::metrics::GatewayMetrics;
 
+pub use in_effect::{InEffect, SettingsInEffect};
 pub use server::serve;
 pub use token::{AdminToken, AdminTokenError, TOKEN_VARIABLE};
 
@@ -42,8 +40,8 @@ pub struct Admin {
     pub metrics: GatewayMetrics,
     /// Whether the gateway wants more requests.
     pub readiness: Readiness,
-    /// The settings in effect, and what follows from them. Settings name files with secrets, but hold none.
-    pub(crate) generations: watch::Receiver<Arc<Generation>>,
+    /// The settings in effect.
+    pub settings: SettingsInEffect,
     /// What the dashboard shows.
     pub frames: Frames,
     /// What clients have to send, if anything.
@@ -56,7 +54,7 @@ impl Admin {
     /// All pages.
     pub fn router(self) -> Router {
         let flow = self.flow.clone();
-        let hosts = hosts::Hosts::new(&self.generations.borrow().config.admin.hosts);
+        let hosts = hosts::Hosts::new(&self.settings.get().config.admin.hosts);
         let checked = self.token.clone().map(|token| (token, self.metrics.clone()));
         let pages = Router::new()
             .route("/", get(dashboard::html))

@@ -56,7 +56,7 @@ pub(super) async fn metrics(Extract(state): Extract<State>, request: HeaderMap) 
 
 /// What every level is doing.
 pub(super) async fn status(Extract(state): Extract<State>) -> Response {
-    let Admin { flow, readiness, metrics, generations, .. } = &state.0.admin;
+    let Admin { flow, readiness, metrics, settings, .. } = &state.0.admin;
     let phase = match readiness.phase() {
         Phase::Starting => "starting",
         Phase::Ready => "ready",
@@ -67,7 +67,7 @@ pub(super) async fn status(Extract(state): Extract<State>) -> Response {
         "phase": phase,
         "objectsStale": readiness.objects_stale(),
         "storeUnavailable": readiness.source().and_then(SourceStatus::store_problem),
-        "concurrency": generations.borrow().config.concurrency,
+        "concurrency": settings.get().config.concurrency,
         "connections": metrics.connections(),
         "levels": flow.status(),
         "upstreams": metrics.upstream_status(),
@@ -125,7 +125,7 @@ pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQu
 }
 
 pub(super) async fn config(Extract(state): Extract<State>) -> Response {
-    let config = Arc::clone(&state.0.admin.generations.borrow().config);
+    let config = state.0.admin.settings.get().config;
     ([(CONTENT_TYPE, "application/yaml")], config.to_yaml()).into_response()
 }
 
