@@ -61,7 +61,7 @@ impl Stage {
             let annotations = &mut Arc::make_mut(level).metadata.annotations;
             annotations.insert(NEWCOMER_SEATS.to_owned(), "0".to_owned());
         }
-        stage.bench.flow.apply(all).unwrap();
+        stage.bench.flow.apply_stored(all);
         stage
     }
 
@@ -73,7 +73,7 @@ impl Stage {
         let (mut all, more) = (Objects::from(Preset::Plain), manifest.into_objects(Preset::Plain).unwrap());
         all.priority_levels.extend(more.priority_levels);
         all.flow_schemas.extend(more.flow_schemas);
-        stage.bench.flow.apply(all).unwrap();
+        stage.bench.flow.apply_stored(all);
         stage
     }
 
