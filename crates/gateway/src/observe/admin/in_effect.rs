@@ -7,6 +7,8 @@ use crate::config::Config;
 use crate::proxy::RequestRules;
 
 /// The settings at one moment. They name files with secrets, but hold none.
+///
+/// Not `#[non_exhaustive]`: whoever runs the admin endpoint makes it.
 #[derive(Debug, Clone)]
 pub struct InEffect {
     /// The settings.
