@@ -16,6 +16,7 @@ use crate::file_access::advice;
 use crate::identity::OpenPaths;
 use crate::observe::log;
 use crate::proxy::RequestRules;
+use crate::proxy::error_response::{AllowedOrigins, ErrorFormat};
 
 /// Something that is wrong with the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +70,7 @@ impl Config {
         problems.files(self, look_at);
         problems.identity(self);
         problems.requests(self);
+        problems.responses(self);
         problems.timeouts(&self.timeouts, self.preset);
         problems.route_timeouts(self);
         problems.limits(&self.limits);
@@ -313,6 +315,15 @@ impl Problems {
             for message in faults.0 {
                 self.add("requests.routes", message);
             }
+        }
+    }
+
+    fn responses(&mut self, config: &Config) {
+        if let Err((setting, message)) = ErrorFormat::new(&config.responses, config.preset) {
+            self.add(format!("responses.{setting}"), message);
+        }
+        if let Err((index, message)) = AllowedOrigins::new(&config.cors.origins) {
+            self.add(format!("cors.origins[{index}]"), message);
         }
     }
 

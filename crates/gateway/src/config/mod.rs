@@ -22,6 +22,7 @@ mod own_address;
 mod paths;
 mod read;
 mod requests;
+mod responses;
 mod socket_mode;
 mod spelling;
 mod tracing;
@@ -59,6 +60,7 @@ pub use read::{ConfigError, is_settings};
 pub use requests::{
     PathParametersConfig, Paths, RequestIdFrom, RequestsConfig, RouteConfig, RouteTimeouts, WhenClientLeaves,
 };
+pub use responses::{CorsConfig, Preflights, ResponseFormat, ResponseTemplate, ResponsesConfig};
 pub use socket_mode::SocketMode;
 pub use tracing::{OtlpProtocol, TracingConfig};
 pub use upstream::{Protocol, UpstreamConfig, UpstreamTls, hide_credentials};
@@ -91,6 +93,10 @@ pub struct Config {
     pub identity: IdentityConfig,
     /// What is asked, and what it costs.
     pub requests: RequestsConfig,
+    /// The gateway's own error responses.
+    pub responses: ResponsesConfig,
+    /// What web pages of other origins may do.
+    pub cors: CorsConfig,
     /// How long things may take.
     pub timeouts: Timeouts,
     /// How much of a thing there may be.
@@ -123,6 +129,8 @@ impl Default for Config {
             objects: None,
             identity: IdentityConfig::default(),
             requests: RequestsConfig::default(),
+            responses: ResponsesConfig::default(),
+            cors: CorsConfig::default(),
             timeouts: Timeouts::default(),
             limits: Limits::default(),
             log: LogConfig::default(),

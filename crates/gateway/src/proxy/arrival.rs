@@ -9,10 +9,10 @@ use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;
 use http::request::Parts;
 
-use crate::config::RouteTimeouts;
+use crate::config::{Preflights, RouteTimeouts};
 use crate::identity::Denied;
 use crate::proxy::connection::Connection;
-use crate::proxy::error_response::is_grpc;
+use crate::proxy::error_response::{is_grpc, is_preflight};
 use crate::proxy::exchange::Inbound;
 use crate::proxy::request_body::Reception;
 use crate::proxy::request_rules::{RouteMatch, Target};
@@ -28,6 +28,11 @@ pub(crate) struct Arrival<'a> {
     timeouts: RouteTimeouts,
 }
 
+/// Whether a request is a preflight that passes without identity.
+fn passes_preflight(connection: &Connection, parts: &Parts) -> bool {
+    connection.worker.config.cors.preflights == Preflights::Pass && is_preflight(&parts.method, &parts.headers)
+}
+
 // === impl Arrival ===
 
 impl<'a> Arrival<'a> {
@@ -37,6 +42,8 @@ impl<'a> Arrival<'a> {
         let digested = rules.digest_target(target);
         let is_long_running = digested.as_ref().is_ok_and(|digested| rules.is_long_running(digested));
         let user = match &digested {
+            // Browsers send these without credentials.
+            Ok(_) if passes_preflight(connection, parts) => Ok(anonymous()),
             Ok(_) => connection.identity.authenticate(parts),
             Err(_) => Ok(anonymous()),
         };

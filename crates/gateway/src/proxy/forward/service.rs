@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use evenkeel::FlowControl;
@@ -19,7 +20,7 @@ use crate::config::WhenClientLeaves;
 use crate::http1::HeadFlags;
 use crate::identity::Denied;
 use crate::proxy::arrival::Arrival;
-use crate::proxy::error_response::{Failure, is_grpc};
+use crate::proxy::error_response::{ErrorResponses, Failure, is_grpc};
 use crate::proxy::exchange::{Inbound, OnLeave};
 use crate::proxy::request_rules::{RequestRules, RouteMatch};
 use crate::proxy::response_body::ResponseBody;
@@ -40,7 +41,7 @@ pub(crate) type RequestFuture = Pin<Box<FlowFuture<Forward, AdmittedRequest<Inbo
 // === impl WorkerFlow ===
 
 impl WorkerFlow {
-    pub(crate) fn new(flow: &FlowControl, rules: &RequestRules) -> Self {
+    pub(crate) fn new(flow: &FlowControl, rules: &RequestRules, errors: &Arc<ErrorResponses>) -> Self {
         let layer = flow
             .layer_without_identity()
             // Each source of identities says whether it may give such names.
@@ -48,7 +49,11 @@ impl WorkerFlow {
             .digest(rules.clone())
             .work(rules.clone())
             .pass_admitted();
-        Self(layer.layer(Forward))
+        if errors.is_of_flow_control() {
+            return Self(layer.layer(Forward));
+        }
+        let errors = Arc::clone(errors);
+        Self(layer.on_refusal(move |refusal, request| errors.refuse(refusal, &request.headers)).layer(Forward))
     }
 
     /// A request that has been interpreted and authenticated reaches the flow control.
@@ -90,10 +95,10 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
         connection.worker.metrics.client_refused();
         let failure = Failure::TooManyConnections;
         exchange.note(|record| record.note_refused(failure));
-        return Err(Box::new(failure.response(&parts.headers)));
+        return Err(Box::new(failure.response(&parts.headers, &connection.worker.errors)));
     }
     if body.is_too_large() {
-        return Err(Box::new(Failure::BodyTooLarge.response(&parts.headers)));
+        return Err(Box::new(Failure::BodyTooLarge.response(&parts.headers, &connection.worker.errors)));
     }
     if flags.has(HeadFlags::CONNECTION) {
         remove_named(&mut parts.headers);

@@ -24,7 +24,7 @@ use crate::http1::{HeadFault, HeadFlags, HeadLimits, RequestHead, Wire, has_toke
 use crate::net::{Rewound, Stream};
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
-use crate::proxy::error_response::{self, Failure, Form};
+use crate::proxy::error_response::{Failure, Form};
 use crate::proxy::exchange::{Exchange, Inbound};
 use crate::proxy::record::{DEBUG, RequestRecord};
 use crate::proxy::request_body::{ClientWire, RequestBody};
@@ -116,10 +116,13 @@ impl Serving {
             Next::Request(head) => Ok(Box::pin(self.respond(head))),
             Next::Http2 => Err(After::Http2),
             Next::Refused(fault) => {
-                let response = error_response::error_response(fault.status, fault.reason, Form::Status);
+                let response = self.connection.worker.errors.response(fault.status, fault.reason);
                 Ok(Box::pin(self.refuse(response)))
             }
-            Next::Failed(failure) => Ok(Box::pin(self.refuse(failure.response_in(Form::Status)))),
+            Next::Failed(failure) => {
+                let response = failure.response_in(Form::UNKNOWN, &self.connection.worker.errors);
+                Ok(Box::pin(self.refuse(response)))
+            }
             Next::Closed => Err(After::Closes),
         }
     }
@@ -195,12 +198,17 @@ impl Serving {
         let sends_trailers = head.flags.has(HeadFlags::TE) && has_token(&head.headers, &TE, "trailers");
         let (parts, inbound) = self.request(head);
         let exchange = Rc::clone(&inbound.exchange);
-        let form = if inbound.flags.has(HeadFlags::TYPE) { Form::of(&parts.headers) } else { Form::Status };
+        let errors = &worker.errors;
+        let form = if inbound.flags.has(HeadFlags::TYPE) {
+            errors.form(&parts.headers)
+        } else {
+            errors.body_form(&parts.headers)
+        };
         let mut total = worker.timer.timeout(Duration::ZERO);
         let response = if asked.method == Method::CONNECT {
             // Its body is dropped: nobody will read it.
             drop(inbound);
-            Ok(Failure::Connection.response(&parts.headers).map(BufferedBody::own))
+            Ok(Failure::Connection.response(&parts.headers, &worker.errors).map(BufferedBody::own))
         } else {
             self.pass_on(parts, inbound, &mut total).await
         };
@@ -212,7 +220,7 @@ impl Serving {
                 asked.is_kept_alive = false;
                 total.set(exchange.timeouts().stall);
                 exchange.note(|record| record.note_refused(failure));
-                failure.response_in(form).map(BufferedBody::own)
+                failure.response_in(form, &worker.errors).map(BufferedBody::own)
             }
         };
         self.send_response(response, &exchange, &mut asked, &mut total, sends_trailers).await
