@@ -152,8 +152,7 @@ impl Attribution {
     #[inline]
     pub fn arrived_unnamed(&mut self, now: Instant, id: RequestId, flow: &Flow<'_>, seats: u32) {
         self.advance(now);
-        let tracked =
-            Tracked { flow: FlowKey::new(flow, self.seed), since: now, seats, stage: RequestStage::Arrived };
+        let tracked = Tracked { flow: FlowKey::new(flow, self.seed), since: now, seats, stage: RequestStage::Arrived };
         match self.requests.get_mut(id.slot()) {
             Some(place) => *place = tracked,
             None => self.requests.resize(id.slot() + 1, tracked),
@@ -317,7 +316,8 @@ impl Observer for Attribution {
     #[inline]
     fn released(&mut self, now: Instant, id: RequestId) {
         self.advance(now);
-        let Some(Tracked { flow, since, seats, stage: RequestStage::Running(place) }) = self.tracked(id).copied() else {
+        let Some(Tracked { flow, since, seats, stage: RequestStage::Running(place) }) = self.tracked(id).copied()
+        else {
             return;
         };
         let place = place as usize;

@@ -232,6 +232,10 @@ mod tests {
         // A meter that ran below zero would have been wound back from its far end.
         let progress = core.queue_set().virtual_time().units();
         assert!((0..1_000_000).contains(&progress), "{progress}");
-        assert_eq!(core.at(Instant::from_nanos(1_001)), overtaken, "what happens at the same time stays at the same time");
+        assert_eq!(
+            core.at(Instant::from_nanos(1_001)),
+            overtaken,
+            "what happens at the same time stays at the same time"
+        );
     }
 }

@@ -440,7 +440,16 @@ impl FlowControl {
         let counting = Counting::new(is_long_running);
         let (destination, seats) = (Arc::clone(destination), AtomicU32::new(work.max_seats()));
         let times = request.times.cloned();
-        let admission = Admission { destination, id, seats, queue: number(queue), counting, times, has_expired: false, has_failed: AtomicBool::new(false) };
+        let admission = Admission {
+            destination,
+            id,
+            seats,
+            queue: number(queue),
+            counting,
+            times,
+            has_expired: false,
+            has_failed: AtomicBool::new(false),
+        };
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);
         }

@@ -7,8 +7,8 @@ use evenkeel_engine::limits::ratio_denominator;
 use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::Instant;
 
-use crate::control::counts::{ControlGauges, Modes};
 use crate::control::core::LevelCore;
+use crate::control::counts::{ControlGauges, Modes};
 #[cfg(feature = "metrics")]
 use crate::control::counts::{LevelSample, ServerSample};
 use crate::control::level::Level;

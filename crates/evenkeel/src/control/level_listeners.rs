@@ -32,14 +32,7 @@ pub(crate) struct LevelListeners {
 // === impl LevelListeners ===
 
 impl LevelListeners {
-    pub(crate) fn new(
-        make: &Listeners,
-        id: LevelId,
-        name: &str,
-        preset: Preset,
-        clock: &Clock,
-        now: Instant,
-    ) -> Self {
+    pub(crate) fn new(make: &Listeners, id: LevelId, name: &str, preset: Preset, clock: &Clock, now: Instant) -> Self {
         // Clients that knew the seed could choose names that are slow to find.
         let attribution = || Box::new(Attribution::new(crate::control::retry::seed(name)));
         Self {

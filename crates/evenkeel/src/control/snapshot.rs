@@ -11,8 +11,8 @@ use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Configuration, LevelId, Schema};
 
 use crate::control::clock::Clock;
-use crate::control::ledger::SharedLedger;
 use crate::control::events::Listeners;
+use crate::control::ledger::SharedLedger;
 use crate::control::level::Level;
 use crate::control::level_listeners::LevelListeners;
 use crate::control::long_running::LongRunningCount;
@@ -121,10 +121,9 @@ impl Destination {
         let found = &configuration.schemas()[schema];
         let id = found.level.id;
         // A configuration leads only to levels that there are. Were there none, it would be as one that has just gone.
-        let level = levels.get(id).map_or_else(
-            || Arc::new(Level::removed(id, LevelListeners::of_nobody(&upkeep.clock))),
-            Arc::clone,
-        );
+        let level = levels
+            .get(id)
+            .map_or_else(|| Arc::new(Level::removed(id, LevelListeners::of_nobody(&upkeep.clock))), Arc::clone);
         let (series, long_running) = {
             let metrics = &mut level.listeners().metrics;
             (metrics.series(found), Arc::clone(&metrics.long_running))

@@ -13,8 +13,8 @@ use evenkeel_engine::time::Instant;
 use tokio::sync::Notify;
 
 use crate::control::clock::Clock;
-use crate::control::counts::ServerMetrics;
 use crate::control::core::Reschedule;
+use crate::control::counts::ServerMetrics;
 use crate::control::level::Level;
 use crate::control::wakers::Wakers;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};

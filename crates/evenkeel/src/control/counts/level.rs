@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use evenkeel_engine::Schema;
 use evenkeel_engine::borrowing::DemandStatistics;
 use evenkeel_engine::controller::Borrowing;
 use evenkeel_engine::limits::LevelLimits;
-use evenkeel_engine::Schema;
 use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 use evenkeel_engine::time::Instant;
 
 use super::ratio::RatioHistogram;
 use super::series::{DURATIONS, QUEUE_LENGTHS, SEATS, Series, WATCHES};
-use crate::control::digests::DigestId;
 use crate::control::core::LevelQueueSet;
+use crate::control::digests::DigestId;
 use crate::control::events::{Event, EventKind, NO_QUEUE};
 use crate::control::long_running::LongRunningCount;
 
@@ -185,9 +185,8 @@ impl LevelMetrics {
                     numbers.waiting_seats -= seats;
                 }
             }
-            // These are counted apart: see `LongRunningCount`.
-            EventKind::Refused { reason: Rejection::TooManyLongRunning, .. } => {}
-            EventKind::Refused { reason, .. } => {
+            // Long-running requests that are too many are counted apart: see `LongRunningCount`.
+            EventKind::Refused { reason, .. } if reason != Rejection::TooManyLongRunning => {
                 numbers.seats.observe(&SEATS, seats);
                 numbers.reject(reason, 0, 0);
             }
@@ -204,7 +203,10 @@ impl LevelMetrics {
                 numbers.watches.observe(&WATCHES, i64::try_from(count).unwrap_or(i64::MAX));
             }
             EventKind::Blocked => numbers.blocked += 1,
-            EventKind::Charged { .. } | EventKind::MeterWoundBack { .. } | EventKind::Reconfigured => {}
+            EventKind::Refused { .. }
+            | EventKind::Charged { .. }
+            | EventKind::MeterWoundBack { .. }
+            | EventKind::Reconfigured => {}
         }
     }
 

@@ -41,7 +41,9 @@ impl EventBuffer {
     pub(crate) fn end_call(&mut self, level: impl FnOnce() -> LevelNumbers) {
         let Some(open) = self.events.get_mut(self.open_from..).filter(|open| !open.is_empty()) else { return };
         let level = level();
-        open.iter_mut().for_each(|event| event.level = level);
+        for event in open.iter_mut() {
+            event.level = level;
+        }
         if let Some(last) = open.last_mut() {
             last.level.is_last = true;
         }

@@ -29,5 +29,5 @@ mod listener;
 pub(crate) use buffer::{BACKLOG_MAX, BATCH, EventBuffer};
 pub use event::{Event, EventKind, LevelNumbers};
 pub(crate) use event::{NO_QUEUE, Subject};
-pub(crate) use listener::{ArrivalsTo, Listeners, MakeListener};
 pub use listener::{Arrival, ArrivalListener, Listener};
+pub(crate) use listener::{ArrivalsTo, Listeners, MakeListener};

@@ -12,10 +12,10 @@ use evenkeel_engine::{Attributes, RequestInfo, WorkEstimate};
 
 use super::table::Table;
 use super::{RequestColumns, duration, timestamp};
-use crate::control::digests::{self, DigestId, SharedDigest};
-use crate::control::flow_control::Shared;
 use crate::control::core::{LevelCore, Waiter};
 use crate::control::counts::LevelMetrics;
+use crate::control::digests::{self, DigestId, SharedDigest};
+use crate::control::flow_control::Shared;
 use crate::control::level::Level;
 use crate::control::request::Details;
 

@@ -7,10 +7,10 @@ use evenkeel_engine::controller::{Borrowing, ControlledLevel, Dangling};
 use evenkeel_engine::queue_set::{Mode, Queuing, QueuingDiscipline, Rejection};
 use evenkeel_engine::time::Instant;
 
+use crate::control::core::LevelCore;
 use crate::control::counts::SEAT_UTILIZATION;
 use crate::control::counts::series::DURATIONS;
 use crate::control::flow_control::FlowControl;
-use crate::control::core::LevelCore;
 use crate::control::level::Level;
 use crate::observe::status::SeatLimits;
 
