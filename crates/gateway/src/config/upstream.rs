@@ -1,8 +1,8 @@
 //! The services behind the gateway.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
+use evenkeel_identity::config::hide_credentials;
 use http::Uri;
 use http::uri::Authority;
 use serde::{Deserialize, Serialize};
@@ -106,17 +106,6 @@ pub(super) fn parse_url(text: &str, whose: &str, example: &str) -> Result<Uri, S
         return Err(fault("its port is not a number from 1 to 65535"));
     }
     Ok(uri)
-}
-
-/// A URL for errors and logs: without the user name and the password, if there may be any. The text may be no URL at all, so
-/// everything up to the last `@` is hidden.
-pub fn hide_credentials(url: &str) -> Cow<'_, str> {
-    let Some((credentials, rest)) = url.rsplit_once('@') else { return Cow::Borrowed(url) };
-    let scheme = credentials.split_once("://").map(|(scheme, _)| scheme);
-    match scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphabetic())) {
-        Some(scheme) => Cow::Owned(format!("{scheme}://…@{rest}")),
-        None => Cow::Owned(format!("…@{rest}")),
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use evenkeel::digest::Digested;
 use evenkeel::identify::anonymous;
 use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;
+use evenkeel_identity::{RouteMatch, Target};
 use http::request::Parts;
 
 use crate::config::RouteTimeouts;
@@ -15,7 +16,6 @@ use crate::proxy::connection::Connection;
 use crate::proxy::error_response::is_grpc;
 use crate::proxy::exchange::Inbound;
 use crate::proxy::request_body::Reception;
-use crate::proxy::request_rules::{RouteMatch, Target};
 
 /// A request that has arrived and has not reached the flow control.
 #[derive(Debug)]

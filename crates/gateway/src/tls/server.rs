@@ -13,7 +13,6 @@ use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 use tokio_rustls::server::TlsStream;
 
 use super::files::{Fresh, Refresh, TlsError, TlsFile, authorities, certificates, key, pair_error};
-use super::subject;
 use crate::config::ServerTls;
 use crate::identity::ClientCertificate;
 use crate::observe::log::Throttle;
@@ -86,7 +85,7 @@ impl ListenerTls {
 
     /// What a certificate says of its owner; nothing if it is nobody's.
     fn read(&self, certificate: &[u8]) -> ClientCertificate {
-        subject::read(certificate).unwrap_or_else(|problem| {
+        ClientCertificate::from_der(certificate).unwrap_or_else(|problem| {
             if self.warnings.lock().unwrap_or_else(PoisonError::into_inner).may_log() {
                 tracing::warn!("a client certificate is not accepted: {problem}");
             }

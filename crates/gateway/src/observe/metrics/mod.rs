@@ -6,8 +6,6 @@
 mod access_log;
 mod catalogue;
 mod collector;
-mod identity;
-mod key_fetches;
 mod object_change;
 mod spans;
 mod upstream;
@@ -22,12 +20,11 @@ use http::StatusCode;
 use prometheus_client::registry::Registry;
 
 pub use access_log::AccessLogMetrics;
-pub use identity::IdentityMetrics;
-pub use key_fetches::KeyFetches;
 pub use object_change::{Edit, ObjectChange};
 pub use spans::SpanMetrics;
 pub use upstream::{UpstreamMetrics, UpstreamStatus};
 
+use crate::identity::IdentityCounts;
 use crate::observe::Readiness;
 
 /// So many changes of objects are kept until the dashboard takes them.
@@ -41,6 +38,11 @@ pub fn declared() -> impl Iterator<Item = Metric> {
 /// Shows in a registry what is known of where the objects come from.
 pub(crate) fn register_source(readiness: &Readiness, registry: &mut Registry) {
     registry.register_collector(Box::new(collector::SourceCollector(readiness.clone())));
+}
+
+/// Shows in a registry why requests were not authenticated, with the version that runs: for a process that has no gateway.
+pub fn register_identity(counts: &IdentityCounts, registry: &mut Registry) {
+    registry.register_collector(Box::new(collector::IdentityCollector(counts.clone())));
 }
 
 /// All counters of a gateway. Clones share them.
@@ -84,7 +86,7 @@ struct Shared {
     settings_refused: AtomicU64,
     /// Whether the latest settings were refused.
     settings_are_refused: AtomicBool,
-    identity: IdentityMetrics,
+    identity: IdentityCounts,
     admin_without_token: AtomicU64,
     admin_wrong_token: AtomicU64,
     access_log: AccessLogMetrics,
@@ -132,7 +134,7 @@ impl GatewayMetrics {
             settings_applied: AtomicU64::new(0),
             settings_refused: AtomicU64::new(0),
             settings_are_refused: AtomicBool::new(false),
-            identity: IdentityMetrics::default(),
+            identity: IdentityCounts::default(),
             admin_without_token: AtomicU64::new(0),
             admin_wrong_token: AtomicU64::new(0),
             access_log: AccessLogMetrics::default(),
@@ -167,7 +169,7 @@ impl GatewayMetrics {
     }
 
     /// What is counted where requests are authenticated.
-    pub fn identity(&self) -> &IdentityMetrics {
+    pub fn identity(&self) -> &IdentityCounts {
         &self.0.identity
     }
 

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use evenkeel::FlowControl;
 use evenkeel::identify::NoIdentity;
 use evenkeel::service::{AdmittedRequest, FlowFuture, FlowService, PassAdmitted};
+use evenkeel_identity::{RequestRules, RouteMatch};
 use http::request::Parts;
 use http::{Request, Response};
 use tower_layer::Layer;
@@ -21,7 +22,6 @@ use crate::identity::Denied;
 use crate::proxy::arrival::Arrival;
 use crate::proxy::error_response::{Failure, is_grpc};
 use crate::proxy::exchange::{Inbound, OnLeave};
-use crate::proxy::request_rules::{RequestRules, RouteMatch};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
 

@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenkeel_engine::User;
 use evenkeel_engine::implied_groups::UNAUTHENTICATED;
-
-use crate::config::masked;
+use evenkeel_identity::config::masked;
 
 /// What the clients of the gateway have, on all workers.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel::FlowControl;
+use evenkeel_identity::RequestRules;
 
 use crate::config::Config;
 use crate::gateway::generation::Generation;
@@ -25,7 +26,6 @@ use crate::observe::spans::Tracer;
 use crate::proxy::abandoned::{Abandoned, AbandonedWork};
 use crate::proxy::buffers::{BufferedBytes, Buffers};
 use crate::proxy::forward::{RequestIds, WorkerFlow};
-use crate::proxy::request_rules::RequestRules;
 use crate::proxy::service_times::ServiceTimes;
 use crate::proxy::upstream::Upstreams;
 use crate::timeouts::CoarseTimer;
