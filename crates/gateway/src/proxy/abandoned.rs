@@ -91,13 +91,13 @@ impl Abandoned {
         }
         let Some(counted) = self.count_if_at_upstream(exchange) else { return };
         match exchange.on_leave() {
-            OnLeave::Wait => {
+            OnLeave::Wait(_) => {
                 exchange.note_client_left();
                 self.send(Work::Request(future, Rc::clone(exchange), counted));
             }
             OnLeave::Cancel(started) => {
                 if let Some(permit) = future.as_mut().take_permit() {
-                    self.send(Work::Seats(permit, started, exchange.timeouts().response, counted));
+                    self.send(Work::Seats(permit, started, exchange.timeouts.response, counted));
                 }
             }
         }
@@ -110,13 +110,13 @@ impl Abandoned {
         }
         let Some(counted) = self.count_if_at_upstream(exchange) else { return };
         match exchange.on_leave() {
-            OnLeave::Wait => {
+            OnLeave::Wait(_) => {
                 exchange.note_client_left();
                 self.send(Work::Response(body, Rc::clone(exchange), counted));
             }
             OnLeave::Cancel(started) => {
                 if let Some(permit) = Pin::new(&mut body).take_permit() {
-                    self.send(Work::Seats(permit, started, exchange.timeouts().response, counted));
+                    self.send(Work::Seats(permit, started, exchange.timeouts.response, counted));
                 }
             }
         }
@@ -160,13 +160,13 @@ impl Patience {
             let cancelled = poll_fn(|context| match (work.as_mut().poll(context), exchange.on_leave()) {
                 (Poll::Ready(()), _) => Poll::Ready(None),
                 (Poll::Pending, OnLeave::Cancel(started)) => Poll::Ready(Some(started)),
-                (Poll::Pending, OnLeave::Wait) => Poll::Pending,
+                (Poll::Pending, OnLeave::Wait(_)) => Poll::Pending,
             });
             if let Some(started) = cancelled.await {
                 tokio::time::sleep(self.times.remaining(started)).await;
             }
         };
-        let _ = self.timer.limit(exchange.timeouts().response, to_the_end).await;
+        let _ = self.timer.limit(exchange.timeouts.response, to_the_end).await;
     }
 }
 

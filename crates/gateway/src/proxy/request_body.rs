@@ -151,7 +151,7 @@ impl RequestBody {
             source,
             has_length,
             ahead: Ahead::default(),
-            stall: IdleTimeout::new(&worker.timer, exchange, exchange.timeouts().stall),
+            stall: IdleTimeout::new(&worker.timer, exchange, exchange.timeouts.stall),
             pace: Pace::Any,
             silent_call: None,
             bytes_left: if bytes_max == 0 { u64::MAX } else { bytes_max },
@@ -159,13 +159,6 @@ impl RequestBody {
             trailers: None,
             upload: None,
         })))
-    }
-
-    /// It may stand still for so long.
-    pub(crate) fn set_stall(&mut self, after: Duration) {
-        if let Some(open) = &mut self.0 {
-            open.stall.set_after(after);
-        }
     }
 
     /// Whether some of it has not come yet, and is wanted: it is not known to be too large.

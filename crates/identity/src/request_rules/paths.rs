@@ -21,6 +21,8 @@ use crate::config::Paths;
 pub struct Target {
     method: Method,
     uri: Uri,
+    /// The URI before its path was put into the normal form, if it was not in it.
+    uri_as_sent: Option<Uri>,
     spelling: Result<Spelling, DigestError>,
 }
 
@@ -48,6 +50,20 @@ pub(super) fn spelling(path: &str, parameters: PathParameters) -> Result<Spellin
     })
 }
 
+// === impl Target ===
+
+impl Target {
+    /// The method of the request.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// The URI as the client has sent it, for logs.
+    pub fn uri_as_sent(&self) -> &Uri {
+        self.uri_as_sent.as_ref().unwrap_or(&self.uri)
+    }
+}
+
 // === impl RequestRules ===
 
 impl RequestRules {
@@ -55,13 +71,15 @@ impl RequestRules {
     /// that is to be rejected stays as it is.
     pub fn target(&self, parts: &mut Parts) -> Target {
         let mut spelling = spelling(parts.uri.path(), self.0.path_parameters);
+        let mut uri_as_sent = None;
         if self.0.paths == Paths::Normalise
             && let Ok(spelling) = &mut spelling
             && let Some(path) = spelling.normal.take()
         {
+            uri_as_sent = Some(parts.uri.clone());
             set_path(&mut parts.uri, &path);
         }
-        Target { method: parts.method.clone(), uri: parts.uri.clone(), spelling }
+        Target { method: parts.method.clone(), uri: parts.uri.clone(), uri_as_sent, spelling }
     }
 
     /// Interprets a request. This is done once for each request.

@@ -245,10 +245,10 @@ impl Attempts {
 
     /// The upstream gets the request to work on.
     fn in_flight(&self, picked: &Picked) -> InFlight {
-        self.exchange.note_at_upstream(&picked.upstream);
+        self.exchange.note_sent(&picked.upstream);
         let in_flight = picked.begin();
         match self.exchange.on_leave() {
-            OnLeave::Wait => in_flight,
+            OnLeave::Wait(_) => in_flight,
             OnLeave::Cancel(started) => in_flight.timed(&self.connection.worker.service_times, started),
         }
     }
@@ -266,7 +266,7 @@ impl Attempts {
         *response.status_mut() = head.status;
         *response.headers_mut() = std::mem::take(&mut head.headers);
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
-            self.exchange.set_upgraded(Box::new(call.into_wire()));
+            *response.body_mut() = ResponseBody::upgraded(Box::new(call.into_wire()));
             return response;
         }
         sanitize_response(head.status, response.headers_mut(), head.flags);
@@ -278,19 +278,19 @@ impl Attempts {
     /// The upstream has responded.
     fn note_response(&self, picked: &Picked, status: StatusCode, grpc: Option<GrpcStatus>) {
         picked.note_response(status, grpc);
-        self.exchange.note_responding(status);
+        self.exchange.note_responding(&picked.upstream, status);
     }
 
     /// The timeout that ends the exchange when neither side has made progress for the stall time.
     fn stall(&self) -> IdleTimeout<Exchange> {
         let worker = &self.connection.worker;
-        IdleTimeout::new(&worker.timer, &self.exchange, self.exchange.timeouts().stall)
+        IdleTimeout::new(&worker.timer, &self.exchange, self.exchange.timeouts.stall)
     }
 
     /// Sends, and waits for the head of the final response.
     async fn head(&self, picked: &Picked, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
         let worker = &self.connection.worker;
-        let response_after = self.exchange.timeouts().response;
+        let response_after = self.exchange.timeouts.response;
         let mut timeout = worker.timer.timeout(response_after);
         let mut vigil = self.vigil(picked, call.has_no_body());
         loop {
@@ -356,7 +356,7 @@ impl Attempts {
         mut body: RequestBody,
     ) -> Result<Response<ResponseBody>, Box<Refused>> {
         let worker = &self.connection.worker;
-        let upload = UploadProgress::new(&worker.timer, self.exchange.timeouts().response);
+        let upload = UploadProgress::new(&worker.timer, self.exchange.timeouts.response);
         body.tell(&upload);
         // A body that does not end resets the stream, and nothing more is heard of it. The time of others tells how long
         // the request would have run.
@@ -367,8 +367,8 @@ impl Attempts {
             return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
         };
         let mut in_flight = self.in_flight(picked);
-        if let (Some(started), OnLeave::Wait) = (started, self.exchange.on_leave()) {
-            self.exchange.set_started(started);
+        if let (Some(started), OnLeave::Wait(_)) = (started, self.exchange.on_leave()) {
+            self.exchange.set_on_leave(OnLeave::Wait(Some(started)));
             in_flight = in_flight.timed(&worker.service_times, started);
         }
         let outcome = {
