@@ -16,10 +16,11 @@ mod memory;
 mod own_address;
 mod paths;
 mod read;
+mod socket_mode;
 mod spelling;
 mod tracing;
 mod upstream;
-mod uri;
+mod upstream_address;
 mod wording;
 
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use limits::share;
 pub(crate) use memory::connections as connections_that_fit;
+use upstream_address::{UNIX, unix_path};
 
 pub use debug_header::DebugHeaderConfig;
 pub use file::ConfigFile;
@@ -41,8 +43,10 @@ pub use listen_address::ListenAddress;
 pub use log::{AccessLogFormat, LogConfig, LogFormat};
 pub use memory::{memory_limit, memory_of_connections};
 pub use read::{ConfigError, is_settings};
+pub use socket_mode::SocketMode;
 pub use tracing::{OtlpProtocol, TracingConfig};
 pub use upstream::{Protocol, UpstreamConfig, UpstreamTls};
+pub use upstream_address::UpstreamAddress;
 
 pub use evenkeel_identity::config::{
     AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, Cidr, HeaderIdentity, IdentityConfig,
@@ -89,6 +93,9 @@ pub struct Config {
     pub debug_header: DebugHeaderConfig,
     /// How many threads serve requests. The default is one for each core.
     pub workers: Option<usize>,
+    /// The file of a Unix socket over which `evenkeel serve --takeover` takes the place of a gateway that runs. The gateway makes
+    /// it, for its own user only.
+    pub takeover_socket: Option<PathBuf>,
 }
 
 // === impl Config ===
@@ -112,6 +119,7 @@ impl Default for Config {
             tracing: TracingConfig::default(),
             debug_header: DebugHeaderConfig::default(),
             workers: None,
+            takeover_socket: None,
         }
     }
 }

@@ -85,6 +85,7 @@ struct Waiting<'a> {
 }
 
 /// How a request is framed, and what kinds of fields its head has.
+#[derive(Clone, Copy)]
 struct Framing {
     body: Decoder,
     expects_continue: bool,
