@@ -37,7 +37,7 @@ use crate::observe::metrics::GatewayMetrics;
 use crate::observe::spans::TracingError;
 use crate::observe::{Ended, Phase, Readiness};
 use crate::proxy::upstream::compare_upstreams;
-use crate::proxy::worker::{ClientQuotas, Shared, Stage, WorkerThread};
+use crate::proxy::worker::{ClientQuotas, SharedByWorkers, Stage, WorkerThread};
 use crate::sockets::{InheritedSockets, ListenSocket, Offer, SocketFile, TakeoverError};
 use crate::timeouts::Elapsed;
 use crate::tls::{TlsError, keep_fresh};
@@ -53,7 +53,7 @@ pub struct Gateway {
     /// What a successor may take over, if there may be one.
     offered: Vec<ListenSocket>,
     admin_address: Option<SocketAddr>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedByWorkers>,
     pub(crate) generations: watch::Sender<Arc<Generation>>,
     /// Looks after the certificates of the upstreams that there are.
     pub(crate) upstream_files: BackgroundTask,
@@ -216,7 +216,7 @@ impl Gateway {
         let listen::Listeners { addresses, of_workers, tls_files, socket_files, mut offered } =
             listen::listen(&config, workers, &mut inherited)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedByWorkers {
             flow: flow.clone(),
             metrics: metrics.clone(),
             rejections: Arc::clone(&rejections),

@@ -7,10 +7,10 @@ use crate::objects::SourceStatus;
 
 /// The phase of the gateway's life. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Readiness(Arc<Known>);
+pub struct Readiness(Arc<ReadinessState>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct ReadinessState {
     phase: AtomicU8,
     /// Where the objects come from, if there is something to know of it.
     source: OnceLock<Arc<dyn SourceStatus>>,

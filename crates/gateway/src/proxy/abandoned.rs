@@ -49,16 +49,16 @@ struct Patience {
 /// What is left of one request.
 enum Work {
     /// The upstream has not responded.
-    Request(RequestFuture, Rc<Exchange>, Counted),
+    Request(RequestFuture, Rc<Exchange>, AbandonedCount),
     /// The upstream has responded, and the body has not ended.
-    Response(FlowBody<ResponseBody>, Rc<Exchange>, Counted),
+    Response(FlowBody<ResponseBody>, Rc<Exchange>, AbandonedCount),
     /// The request was cancelled, and its seats stay taken for as long as it would have run, at most for the time that an
     /// upstream has to respond to it.
-    Seats(SharedPermit, Started, Duration, Counted),
+    Seats(SharedPermit, Started, Duration, AbandonedCount),
 }
 
 /// An abandoned request, as long as it is kept.
-struct Counted(Rc<Cell<usize>>, WorkerMetrics);
+struct AbandonedCount(Rc<Cell<usize>>, WorkerMetrics);
 
 // === impl Abandoned ===
 
@@ -75,7 +75,7 @@ impl Abandoned {
         (abandoned, AbandonedWork { work, patience })
     }
 
-    /// So many are kept from now on.
+    /// Sets how many abandoned requests are kept from now on.
     pub(crate) fn set_limit(&self, count_max: usize) {
         self.count_max.set(count_max);
     }
@@ -122,17 +122,17 @@ impl Abandoned {
         }
     }
 
-    fn count_if_at_upstream(&self, exchange: &Exchange) -> Option<Counted> {
+    fn count_if_at_upstream(&self, exchange: &Exchange) -> Option<AbandonedCount> {
         if !exchange.is_at_upstream() || self.count.get() >= self.count_max.get() {
             return None;
         }
         self.count.set(self.count.get() + 1);
         self.metrics.request_abandoned();
-        Some(Counted(Rc::clone(&self.count), self.metrics.clone()))
+        Some(AbandonedCount(Rc::clone(&self.count), self.metrics.clone()))
     }
 
     fn send(&self, work: Work) {
-        // It fails when the worker has ended. Then everything ends.
+        // Sending fails when the worker has ended. Then everything ends.
         let _ = self.work.send(work);
     }
 }
@@ -205,9 +205,9 @@ async fn discard(mut body: FlowBody<ResponseBody>) {
     }
 }
 
-// === impl Counted ===
+// === impl AbandonedCount ===
 
-impl Drop for Counted {
+impl Drop for AbandonedCount {
     fn drop(&mut self) {
         self.0.set(self.0.get().saturating_sub(1));
         self.1.abandoned_request_ended();

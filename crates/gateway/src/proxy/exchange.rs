@@ -99,7 +99,7 @@ const INTERIM_MAX: usize = 8;
 // === impl ExchangeTimeouts ===
 
 impl ExchangeTimeouts {
-    /// Those of all requests, except where the route of the request says something else.
+    /// The timeouts of all requests, except where the route of this one says something else.
     pub(crate) fn new(of_all: &Timeouts, of_route: RouteTimeouts) -> Self {
         Self { response: of_route.response.unwrap_or(of_all.response), stall: of_route.stall.unwrap_or(of_all.stall) }
     }

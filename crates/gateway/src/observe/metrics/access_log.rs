@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many lines of the access log were written, and how many were lost. Clones share the counts.
 #[derive(Debug, Clone, Default)]
-pub struct AccessLogMetrics(Arc<Counts>);
+pub struct AccessLogMetrics(Arc<LineCounters>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct LineCounters {
     written: AtomicU64,
     lost: AtomicU64,
 }

@@ -47,12 +47,12 @@ pub fn register_identity(counts: &IdentityCounts, registry: &mut Registry) {
 
 /// All counters of a gateway. Clones share them.
 #[derive(Debug, Clone)]
-pub struct GatewayMetrics(Arc<Shared>);
+pub struct GatewayMetrics(Arc<GatewayCounters>);
 
 /// The counters of one worker. Clones share them.
 #[derive(Debug, Clone)]
 pub struct WorkerMetrics {
-    shared: Arc<Shared>,
+    shared: Arc<GatewayCounters>,
     index: usize,
 }
 
@@ -74,7 +74,7 @@ pub enum UpstreamFailure {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct GatewayCounters {
     workers: Box<[Counters]>,
     objects_applied: AtomicU64,
     /// For the dashboard, which takes them.
@@ -126,7 +126,7 @@ impl GatewayMetrics {
     /// Counters for so many workers.
     pub fn new(workers: usize) -> Self {
         let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
-        Self(Arc::new(Shared {
+        Self(Arc::new(GatewayCounters {
             workers,
             objects_applied: AtomicU64::new(0),
             object_changes: Mutex::default(),

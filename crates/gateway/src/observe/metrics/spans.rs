@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many spans of requests were exported, and how many were not. Clones share the counts.
 #[derive(Debug, Clone, Default)]
-pub struct SpanMetrics(Arc<Counts>);
+pub struct SpanMetrics(Arc<SpanCounters>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct SpanCounters {
     exported: AtomicU64,
     rejected: AtomicU64,
     lost: AtomicU64,

@@ -10,7 +10,7 @@ use super::{CLASSES, UpstreamFailure, class_of};
 
 /// The counters of one upstream. Clones share them. Every worker has its own, as everywhere in the gateway.
 #[derive(Debug, Clone)]
-pub struct UpstreamMetrics(Arc<Shared>);
+pub struct UpstreamMetrics(Arc<UpstreamCounters>);
 
 /// What an upstream is doing, for tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,7 +30,7 @@ pub struct UpstreamStatus {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct UpstreamCounters {
     name: String,
     workers: Box<[Counters]>,
     is_down: AtomicBool,
@@ -60,7 +60,7 @@ impl UpstreamMetrics {
     /// Counters of the upstream of that name, for so many workers.
     pub fn new(name: impl Into<String>, workers: usize) -> Self {
         let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
-        Self(Arc::new(Shared {
+        Self(Arc::new(UpstreamCounters {
             name: name.into(),
             workers,
             is_down: AtomicBool::new(false),

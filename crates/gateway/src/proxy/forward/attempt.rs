@@ -148,7 +148,7 @@ impl Attempts {
                 },
             };
             let Refused { failure, body, next } = *refused;
-            // It was told so, and may have closed the connection for that.
+            // The upstream was told that the client has left, and may have closed the connection for that.
             if self.exchange.has_client_left() {
                 return Err(Failure::ClientGone);
             }
@@ -173,7 +173,7 @@ impl Attempts {
     /// Sends to this upstream, on a new connection or one that requests of HTTP/2 share.
     async fn send(&self, picked: &Picked, body: RequestBody) -> Result<Response<ResponseBody>, Box<Refused>> {
         match self.way(picked).await {
-            // It has left while a connection was made, after another that did not get the request.
+            // The client has left while a second connection was made, after the first did not get the request.
             Ok(_) if self.exchange.has_client_left() => Err(Refused::new(Failure::ClientGone, None, Next::Nothing)),
             Ok(UpstreamConnection::Http1(wire)) => {
                 let (mut call, in_flight) = self.begin(picked, wire, body);
@@ -425,8 +425,8 @@ impl Refused {
 
     /// Why an HTTP/2 stream got no response.
     #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every response large")]
-    fn of_stream(stream: &Http2Stream, known: &UpstreamTarget, unsent: Option<RequestBody>) -> Box<Self> {
-        if !stream.is_confirmed() && known.is_http2_a_guess() {
+    fn of_stream(stream: &Http2Stream, target: &UpstreamTarget, unsent: Option<RequestBody>) -> Box<Self> {
+        if !stream.is_confirmed() && target.is_http2_a_guess() {
             return Self::new(Failure::NotHttp2, None, Next::Nothing);
         }
         let next = match &unsent {

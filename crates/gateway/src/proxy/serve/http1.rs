@@ -266,7 +266,7 @@ impl Serving {
         }
         let encoder = {
             let client = &mut *self.client.borrow_mut();
-            // It would land in the middle of the response.
+            // The permission to send the body would land in the middle of the response.
             client.owes_continue = false;
             let wire = &mut client.wire;
             put_interim(wire, exchange);
@@ -341,7 +341,7 @@ impl Serving {
     /// Lets client and upstream speak what they have agreed on. The request counts as long-running until they have ended.
     async fn upgrade(self, upgrade: Box<Upgrade>) {
         let Upgrade { upstream, long_running, stall } = *upgrade;
-        // It stays a connection of its client.
+        // The connection still counts for its client.
         let connection = Rc::clone(&self.connection);
         if let Some(client) = self.into_wire() {
             let _running = connection.worker.requests.begin();
