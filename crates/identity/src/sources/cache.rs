@@ -2,15 +2,21 @@
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::Hash;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Keeps what was used lately, in two generations: when the younger one is full, the older one goes. Workers that look for
-/// different things seldom meet at the same lock, and hold it for a look-up only.
+/// Keeps what was used lately, in two generations: when the younger one is full, the older one goes.
+///
+/// Each thread has a shard of its own, as long as there are no more threads than shards. Workers then wait for no lock, and
+/// share no reference counts: a value that two of them use is kept once for each.
 pub(super) struct Cache<K, V> {
-    shards: [Mutex<Generations<K, V>>; SHARDS],
-    hasher: RandomState,
+    shards: [Shard<K, V>; SHARDS],
 }
+
+/// What one thread keeps. No two of them are in the same cache line.
+#[repr(align(128))]
+struct Shard<K, V>(Mutex<Generations<K, V>>);
 
 struct Generations<K, V> {
     young: HashMap<K, V>,
@@ -18,8 +24,15 @@ struct Generations<K, V> {
 }
 
 const SHARDS: usize = 16;
-/// How many things a generation of a shard has at most; so there are 8192 in all.
-const GENERATION_MAX: usize = 256;
+/// How many entries a generation of a shard has at most. A thread has 2048, and all together have 32,768.
+const GENERATION_MAX: usize = 1024;
+
+thread_local! {
+    /// The shard of this thread, in every cache.
+    static SHARD: usize = NEXT_SHARD.fetch_add(1, Ordering::Relaxed) % SHARDS;
+}
+
+static NEXT_SHARD: AtomicUsize = AtomicUsize::new(0);
 
 // === impl Cache ===
 
@@ -29,7 +42,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
     where
         K: Borrow<Q>,
     {
-        let mut shard = self.shard(key);
+        let mut shard = self.shard();
         if let Some(value) = shard.young.get(key) {
             return Some(value.clone());
         }
@@ -40,20 +53,19 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
 
     /// Keeps it.
     pub(super) fn keep(&self, key: K, value: V) {
-        self.shard(&key).keep(key, value);
+        self.shard().keep(key, value);
     }
 
-    fn shard<Q: Hash + ?Sized>(&self, key: &Q) -> MutexGuard<'_, Generations<K, V>> {
-        // The upper bits: the maps inside use the lower ones of other hashes.
-        let index = usize::try_from(self.hasher.hash_one(key) >> 60).unwrap_or_default();
-        self.shards[index % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+    fn shard(&self) -> MutexGuard<'_, Generations<K, V>> {
+        self.shards[SHARD.with(|shard| *shard)].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<K, V> Default for Cache<K, V> {
     fn default() -> Self {
-        let shards = std::array::from_fn(|_| Mutex::new(Generations { young: HashMap::new(), old: HashMap::new() }));
-        Self { shards, hasher: RandomState::new() }
+        let shards =
+            std::array::from_fn(|_| Shard(Mutex::new(Generations { young: HashMap::new(), old: HashMap::new() })));
+        Self { shards }
     }
 }
 
@@ -87,7 +99,7 @@ mod tests {
             assert_eq!(cache.get("used"), Some(7), "{number}");
         }
         let held: usize =
-            cache.shards.iter().map(|shard| shard.lock().unwrap()).map(|s| s.young.len() + s.old.len()).sum();
+            cache.shards.iter().map(|shard| shard.0.lock().unwrap()).map(|s| s.young.len() + s.old.len()).sum();
         assert!(held <= SHARDS * 2 * GENERATION_MAX, "{held}");
         assert_eq!((cache.get("99999"), cache.get("5")), (Some(99_999), None));
     }
