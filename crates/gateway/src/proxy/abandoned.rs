@@ -49,7 +49,7 @@ struct Patience {
 /// What is left of one request.
 enum Work {
     /// The upstream has not responded.
-    Request(RequestFuture, Rc<Exchange>, AbandonedCount),
+    Request(Box<RequestFuture>, Rc<Exchange>, AbandonedCount),
     /// The upstream has responded, and the body has not ended.
     Response(FlowBody<ResponseBody>, Rc<Exchange>, AbandonedCount),
     /// The request was cancelled, and its seats stay taken for as long as it would have run, at most for the time that an
@@ -93,10 +93,10 @@ impl Abandoned {
         match exchange.on_leave() {
             OnLeave::Wait(_) => {
                 exchange.note_client_left();
-                self.send(Work::Request(future, Rc::clone(exchange), counted));
+                self.send(Work::Request(Box::new(future), Rc::clone(exchange), counted));
             }
             OnLeave::Cancel(started) => {
-                if let Some(permit) = future.as_mut().take_permit() {
+                if let Some(permit) = Pin::new(&mut future).take_permit() {
                     self.send(Work::Seats(permit, started, exchange.timeouts.response, counted));
                 }
             }

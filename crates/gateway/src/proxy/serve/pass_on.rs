@@ -53,8 +53,8 @@ pub(super) async fn pass_on(
         exchange.note(RequestRecord::note_asked);
     }
     client.begin_waiting();
-    let user = arrival.user();
-    let future = connection.worker.flow.call(arrival, parts, inbound);
+    let Arrival { digested, user, .. } = arrival;
+    let future = connection.worker.flow.call(digested, &user, parts, inbound);
     let mut pending = PendingResponse::new(future, &exchange, &connection);
     let response = poll_fn(|context| {
         if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
@@ -66,7 +66,7 @@ pub(super) async fn pass_on(
         client.poll_total(context).map(|()| Err(pending.expire()))
     });
     let response = response.await?;
-    logged.note_response(&response, user.as_deref());
+    logged.note_response(&response, user.ok().as_deref());
     Ok(response)
 }
 
