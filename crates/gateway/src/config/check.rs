@@ -23,7 +23,7 @@ struct Problems(Vec<Problem>);
 /// No request waits longer than this for a seat, whatever the settings say: under the preset `kubernetes` (HF-6), and otherwise.
 const QUEUE_MAX_KUBERNETES: Duration = Duration::from_secs(60);
 const QUEUE_MAX: Duration = Duration::from_secs(3600);
-/// Whoever wants to stop a gateway does not want to wait longer.
+/// An operator who stops a gateway does not want to wait longer.
 const DRAIN_MAX: Duration = Duration::from_secs(3600);
 /// What a head has to have room for, and what it may take.
 const HEAD_BYTES: std::ops::RangeInclusive<usize> = 8192..=(1 << 24);
@@ -233,7 +233,7 @@ impl Problems {
             if path.as_os_str().is_empty() {
                 self.add(field, "is missing; name a file");
             } else if paths::MADE.contains(&field) {
-                // It is made when the gateway starts.
+                // The file is made when the gateway starts.
             } else if let Err(error) = look_at(path) {
                 self.add(field, format!("{}: {error}; {}", path.display(), advice(&error)));
             }

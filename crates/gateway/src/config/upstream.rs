@@ -15,7 +15,7 @@ use super::UpstreamAddress;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct UpstreamConfig {
-    /// Its address: `http://host:port` or `https://host:port`, or `unix:/run/app.sock` for a Unix socket. The path of a URL is put
+    /// The address of the service: `http://host:port` or `https://host:port`, or `unix:/run/app.sock` for a Unix socket. The path of a URL is put
     /// before the path of every request.
     pub url: UpstreamAddress,
     /// The protocol that it speaks.
@@ -24,7 +24,7 @@ pub struct UpstreamConfig {
     /// How its certificate is checked, and who the gateway says it is.
     #[serde(default)]
     pub tls: UpstreamTls,
-    /// Its share of the requests beside the other upstreams: one with 2 gets twice as many as one with 1, the default.
+    /// The share of the requests that the service gets beside the other upstreams: one with 2 gets twice as many as one with 1, the default.
     #[serde(default = "one")]
     pub weight: u32,
 }
@@ -55,7 +55,7 @@ pub struct UpstreamTls {
     pub server_name: Option<String>,
     /// The certificate that the gateway shows, in PEM.
     pub certificate: Option<PathBuf>,
-    /// Its private key, in PEM.
+    /// The private key of the certificate, in PEM.
     pub key: Option<PathBuf>,
 }
 

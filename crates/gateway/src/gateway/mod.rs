@@ -57,7 +57,7 @@ pub struct Gateway {
     pub(crate) generations: watch::Sender<Arc<Generation>>,
     /// Looks after the certificates of the upstreams that there are.
     pub(crate) upstream_files: BackgroundTask,
-    /// Whoever wrote the access log or exported spans under earlier settings, and may not have ended.
+    /// The threads and tasks that wrote the access log or exported spans under earlier settings, and may not have ended.
     pub(crate) replaced: Vec<Ended>,
     stage: watch::Sender<Stage>,
     workers: Vec<WorkerThread>,

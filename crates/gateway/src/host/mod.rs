@@ -218,7 +218,7 @@ impl Refusals {
 
 /// The next connection, once there is a place for it.
 async fn accept(acceptor: &mut Acceptor, places: &Arc<Semaphore>) -> (Accepted, Option<OwnedSemaphorePermit>) {
-    // Nobody closes the semaphore.
+    // The semaphore is never closed.
     let place = Arc::clone(places).acquire_owned().await.ok();
     (acceptor.accept().await, place)
 }

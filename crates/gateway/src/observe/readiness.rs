@@ -21,11 +21,11 @@ struct ReadinessState {
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Phase {
-    /// It does not listen yet.
+    /// The gateway does not listen yet.
     Starting,
-    /// It serves requests.
+    /// The gateway serves requests.
     Ready,
-    /// It has been told to stop, and ends what it has begun.
+    /// The gateway has been told to stop, and ends what it has begun.
     Draining,
 }
 

@@ -76,7 +76,7 @@ impl ListenerTls {
         let stream = TlsAcceptor::from(config).accept(stream).await?;
         let (_, session) = stream.get_ref();
         let is_http2 = session.alpn_protocol() == Some(b"h2");
-        // It has been verified: only those that lead to a trusted authority get here. In a session that was resumed, that
+        // The certificate has been verified: only those that lead to a trusted authority get here. In a session that was resumed, that
         // was when the session began; whether the certificate has expired since, each request finds out.
         let certificate = session.peer_certificates().and_then(|chain| chain.first());
         let certificate = certificate.map(|certificate| Arc::new(self.read(certificate)));

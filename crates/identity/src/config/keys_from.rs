@@ -51,7 +51,7 @@ impl FromStr for KeysFrom {
         }
         match uri.scheme_str() {
             Some("https") => {}
-            // Whoever is on the way could exchange the keys, and be anybody.
+            // An attacker on the way could exchange the keys, and pass for any user.
             Some("http") if is_this_machine(authority.host()) => {}
             Some("http") => return Err(fault("without TLS, others on the network could replace the keys")),
             _ => return Err(fault("its scheme is not https")),

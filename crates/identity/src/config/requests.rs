@@ -82,7 +82,7 @@ pub enum RequestIdFrom {
     Anyone,
     /// That of proxies that speak for others (`trustedHeaders`, `address.trustedProxies`).
     TrustedProxies,
-    /// Nobody's: all requests get an id of the gateway's own.
+    /// No client's: all requests get an id of the gateway's own.
     Nobody,
 }
 

@@ -30,16 +30,16 @@ pub struct IdentityConfig {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum AnonymousRequests {
-    /// They are those of `system:anonymous`.
+    /// The requests are those of `system:anonymous`.
     #[default]
     Allow,
-    /// They are rejected with 401.
+    /// The requests are rejected with 401.
     Deny,
 }
 
 /// What becomes of names and groups that begin with `system:`.
 ///
-/// They are those of Kubernetes' own parts, and the objects that every server starts with are lenient towards them: whoever
+/// Such names are those of Kubernetes' own parts, and the objects that every server starts with are lenient towards them: whoever
 /// is in `system:masters` is exempt from all limits. A source that somebody else feeds must not be able to give them away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -48,7 +48,7 @@ pub enum SystemNames {
     /// A user of such a name is rejected with 401; such groups are left out.
     #[default]
     Refuse,
-    /// They are accepted.
+    /// Such names and groups are accepted.
     Allow,
 }
 

@@ -16,7 +16,7 @@ use http::{Method, Uri};
 use super::{RequestRules, RouteMatch};
 use crate::config::Paths;
 
-/// What a request asks for, as it is interpreted: kept apart from the request, so that what is found can refer to it.
+/// What a request asks for: kept apart from the request, so that the result of interpreting it can borrow from here.
 #[derive(Debug)]
 pub struct Target {
     method: Method,

@@ -31,7 +31,7 @@ impl Tokens {
         let hasher = SecretHasher::new()?;
         let hash = hasher.clone();
         let file = WatchedFile::open(path, move |path, bytes| {
-            // Whoever can read the file can be anybody in it.
+            // A user who can read the file can pass for every user in it.
             warn_if_open_to_others(path);
             users(&hash, bytes).map_err(|fault| format!("{}:{fault}", path.display()))
         })?;

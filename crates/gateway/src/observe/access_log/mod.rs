@@ -131,7 +131,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("fifo");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        // Somebody has it open and does not read, so that the thread is stuck when the pipe is full.
+        // A reader has the pipe open and does not read, so that the thread is stuck when the pipe is full.
         let reader = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let metrics = AccessLogMetrics::default();
         let writer = AccessLogWriter::start(Some(&path), &metrics).unwrap();

@@ -115,7 +115,7 @@ pub(super) async fn ready(Extract(state): Extract<AdminState>, RawQuery(query): 
         Some(why) => format!("[+]objects ok, but they may be out of date: {why}\n"),
         None => "[+]objects ok\n".to_owned(),
     };
-    // It forwards requests without a store, too.
+    // A gateway forwards requests without a store, too.
     match readiness.source().map(SourceStatus::store_problem) {
         Some(Some(why)) => others += &format!("[-]store unavailable, which does not fail this check: {why}\n"),
         Some(None) => others += "[+]store ok\n",

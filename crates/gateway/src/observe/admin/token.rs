@@ -131,7 +131,7 @@ impl AdminToken {
         password.is_some_and(|password| self.is(password))
     }
 
-    /// It takes as long for a wrong one, whatever is wrong with it.
+    /// The comparison takes the same time for every wrong token.
     fn is(&self, text: &[u8]) -> bool {
         hmac::verify(&self.key, text, self.tag.as_ref()).is_ok()
     }

@@ -16,12 +16,12 @@ struct LineCounters {
 // === impl AccessLogMetrics ===
 
 impl AccessLogMetrics {
-    /// So many lines are in the file.
+    /// Notes lines that are in the file.
     pub fn written(&self, lines: u64) {
         self.0.written.fetch_add(lines, Ordering::Relaxed);
     }
 
-    /// So many lines are in no file: they came too fast, or the file cannot be written.
+    /// Notes lines that are in no file: they came too fast, or the file cannot be written.
     pub fn lost(&self, lines: u64) {
         self.0.lost.fetch_add(lines, Ordering::Relaxed);
     }

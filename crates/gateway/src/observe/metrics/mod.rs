@@ -27,7 +27,7 @@ pub use upstream::{UpstreamMetrics, UpstreamStatus};
 use crate::identity::IdentityCounts;
 use crate::observe::Readiness;
 
-/// So many changes of objects are kept until the dashboard takes them.
+/// How many changes of objects are kept until the dashboard takes them.
 const CHANGES_MAX: usize = 1000;
 
 /// The gateway's own metrics, as they are declared.
@@ -61,15 +61,15 @@ pub struct WorkerMetrics {
 #[repr(usize)]
 #[non_exhaustive]
 pub enum UpstreamFailure {
-    /// Its name has no address.
+    /// The name of the upstream has no address.
     Resolve,
-    /// It could not be connected to.
+    /// The upstream could not be connected to.
     Connect,
-    /// It took too long.
+    /// The upstream took too long.
     TimeOut,
-    /// It ended the connection before or in the middle of its response.
+    /// The upstream ended the connection before or in the middle of its response.
     Cut,
-    /// Its response was no HTTP.
+    /// The response was not valid HTTP.
     Malformed,
 }
 
@@ -339,7 +339,7 @@ impl WorkerMetrics {
         self.add(|worker| &worker.proxy_headers_refused);
     }
 
-    /// So many bytes are in the buffers of this worker.
+    /// Sets how many bytes are in the buffers of this worker.
     pub fn set_buffered(&self, bytes: usize) {
         if let Some(worker) = self.shared.workers.get(self.index) {
             worker.buffered_bytes.store(bytes as u64, Ordering::Relaxed);

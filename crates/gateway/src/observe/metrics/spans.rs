@@ -27,7 +27,7 @@ impl SpanMetrics {
         self.0.rejected.fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// So many spans reached no collector: they came too fast, or it did not respond.
+    /// Notes spans that reached no collector: they came too fast, or the collector did not respond.
     pub fn lost(&self, spans: u64) {
         self.0.lost.fetch_add(spans, Ordering::Relaxed);
     }

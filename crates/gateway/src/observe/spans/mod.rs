@@ -146,7 +146,7 @@ impl SpanIds {
     pub(crate) fn propagate(&self, headers: &mut HeaderMap) {
         headers.insert(TRACEPARENT, traceparent(self.trace, self.client, self.flags));
         if self.parent.is_none() {
-            // It belongs to a trace that nobody could read.
+            // The span belongs to a trace that cannot be read.
             headers.remove(TRACESTATE);
         }
     }

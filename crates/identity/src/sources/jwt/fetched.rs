@@ -61,7 +61,7 @@ struct Fetcher<R> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pause {
     Over,
-    /// Nobody wants the keys any more.
+    /// The source was dropped, and the keys are not needed any more.
     Cancelled,
 }
 
@@ -153,7 +153,7 @@ impl<R: ReadKeys> Fetcher<R> {
             let next = self.fetch().await;
             // Only the first is waited for.
             let _ = tell.send(());
-            // Those who have asked before the fetch have what they wanted.
+            // Requests that asked for a fetch before this one have what they wanted.
             while asked.try_recv().is_ok() {}
             if pause(&mut asked, self.rhythm.gap.min(next), next).await == Pause::Cancelled {
                 return;

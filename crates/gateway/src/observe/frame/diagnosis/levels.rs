@@ -56,7 +56,7 @@ enum Cause<'a> {
     LongRunning,
     /// This flow holds most of the seats.
     Holder(&'a Flow),
-    /// So much of the waiting of the last minute was behind this flow, in requests of its own or of others.
+    /// How much of the waiting of the last minute was behind this flow, in requests of its own or of others.
     Behind {
         flow: &'a Flow,
         share: f64,

@@ -48,7 +48,7 @@ fn upstream(name: &str, now: f64, before: f64, changed_ms: Option<u64>) -> Upstr
 /// 12:03 UTC on some day.
 const NOON: u64 = (12 * 60 + 3) * 60_000 + 86_400_000 * 20_000;
 
-/// Somebody waits, and something else may be the matter too.
+/// A frame in which requests wait, and in which something else may be wrong too.
 fn with(change: impl Fn(&mut Frame)) -> Frame {
     let mut frame = frame(vec![busy(), level("workload-high", 120, 0)]);
     change(&mut frame);

@@ -78,7 +78,7 @@ pub(super) fn failing(frames: &[Frame], last: &Frame) -> Option<Diagnosis> {
         (1, 1) => format!("not flow control: the upstream {name} {words}{fail}"),
         (1, _) => {
             let fate = if is_out { " and gets no requests" } else { "" };
-            // Those that it failed before it was taken out do not matter any more.
+            // Requests that the upstream failed before it was taken out do not matter any more.
             let fail = if is_out { "" } else { &*fail };
             format!("not flow control: the upstream {name} {words}{fate}{fail}; {} of {all} upstreams serve", all - 1)
         }

@@ -15,7 +15,7 @@ use evenkeel_api::decode::{Manifest, Strictness};
 
 use super::{Arrived, Bench, Frame, OutCause, State, UpstreamReading};
 
-/// Somebody who sends requests at a steady rate.
+/// A client that sends requests at a steady rate.
 #[derive(Debug, Clone, Copy)]
 struct Client {
     user: &'static str,
