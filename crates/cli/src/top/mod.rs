@@ -124,6 +124,8 @@ impl TopCommand {
         let source = self.source().map_err(|error| WrongUsage(format!("{error:#}")))?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
         runtime.block_on(async {
+            // A credential plugin may have questions, which the screen would hide, and a signal ends it as usual.
+            source.server.sign_in().await.map_err(|error| WrongUsage(format!("{error:#}")))?;
             let mut signals = Signals::listen()?;
             if is_screen {
                 let palette = if self.color.paint(&io::stdout()).is_on() { Palette::Color } else { Palette::Plain };

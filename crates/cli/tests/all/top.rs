@@ -192,6 +192,61 @@ fn a_kube_apiserver_without_dumps() {
     assert_eq!((output.status.code(), asked(&server)), (Some(0), 0));
 }
 
+/// Everything that the tools ask a kube-apiserver for is allowed by the manifest for it, and nothing else is.
+#[test]
+fn the_manifest_of_permissions_has_what_the_tools_need() {
+    let server = FakeServer::kube();
+    let list =
+        |kind: &str| format!(r#"{{"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"{kind}List","items":[]}}"#);
+    const GROUP: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/";
+    for (resource, kind) in
+        [("flowschemas", "FlowSchema"), ("prioritylevelconfigurations", "PriorityLevelConfiguration")]
+    {
+        server.pages.lock().unwrap().documents.insert(format!("{GROUP}{resource}"), list(kind));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config");
+    let contexts = "{current-context: a, contexts: [{name: a, context: {cluster: c}}], clusters: [{name: c, cluster: {server: 'URL'}}]}";
+    fs::write(&config, contexts.replace("URL", &server.url())).unwrap();
+    let config = ["--kubeconfig", config.to_str().unwrap()];
+    for arguments in
+        [&["check", "--with-suggested"][..], &["explain", "list", "pods"], &["top", "--once", "--interval", "1"]]
+    {
+        let output = run(&[arguments, &config].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let mut asked: Vec<String> = server
+        .pages
+        .lock()
+        .unwrap()
+        .heads
+        .iter()
+        .map(|head| {
+            let mut words = head.split([' ', '?']);
+            assert_eq!(words.next(), Some("GET"));
+            words.next().unwrap().to_owned()
+        })
+        .collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let manifest =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/cluster-reader.yaml")).unwrap();
+    let role = &evenkeel_api::decode::parse_yaml(manifest.as_bytes()).unwrap()[0].root;
+    let role: Value = serde::Deserialize::deserialize(role).unwrap();
+    let texts = |value: &Value| {
+        value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(role["rules"][0]["apiGroups"], serde_json::json!(["flowcontrol.apiserver.k8s.io"]));
+    assert_eq!(
+        (&role["rules"][0]["verbs"], &role["rules"][1]["verbs"]),
+        (&serde_json::json!(["get", "list"]), &serde_json::json!(["get"]))
+    );
+    let resources = texts(&role["rules"][0]["resources"]).into_iter().map(|resource| format!("{GROUP}{resource}"));
+    let mut allowed: Vec<String> = resources.chain(texts(&role["rules"][1]["nonResourceURLs"])).collect();
+    allowed.sort_unstable();
+    assert_eq!(asked, allowed);
+}
+
 #[test]
 fn tokens_are_sent_only_where_they_belong() {
     let token_of = |arguments: &[&str], server: &FakeServer| {
