@@ -7,7 +7,7 @@ use anyhow::Result;
 use evenkeel_api::bootstrap::BootstrapObjects;
 use evenkeel_api::decode::{Node, Position, Problem, Value, parse_text};
 use evenkeel_api::{AnyObject, Kind};
-use evenkeel_check::{Call, ClassificationTest, Endpoint, Expectation, Finding, Located, Place, Request};
+use evenkeel_check::{Call, ClassificationTest, Endpoint, Expectation, Finding, Located, Request, SourceLocation};
 use serde::Deserialize;
 
 use crate::exit::WrongUsage;
@@ -140,7 +140,7 @@ pub(super) fn nothing_found() -> anyhow::Error {
 /// Something that cannot be decoded, as a finding. The message may begin with the kind and the name of an object.
 fn undecodable(problem: Problem) -> Finding {
     let Problem { file, at, message, .. } = problem;
-    let place = Place::new(&file, at);
+    let place = SourceLocation::new(&file, at);
     let subject = message.split_once("\": ").and_then(|(subject, rest)| {
         let (kind, name) = subject.split_once(" \"")?;
         kind.parse::<Kind>().ok().map(|kind| (kind.name().to_owned(), name.to_owned(), rest.to_owned()))
@@ -174,7 +174,7 @@ fn test(document: &FileDocument, file: &str) -> Result<ClassificationTest, (Posi
         let message = "`expect` is empty, so the test cannot fail; name a `schema`, a `level`, a `flow` or `seats`";
         return Err((at, message.to_owned()));
     }
-    let place = Place::new(file, at);
+    let place = SourceLocation::new(file, at);
     Ok(ClassificationTest { name, request, expect, place })
 }
 
@@ -212,7 +212,7 @@ fn call(node: &Node, file: &str) -> Result<Call, Problem> {
             format!("a call has a `caller` and a `callee`, each the name of a flow schema or a request: {error}");
         Problem::new(file, node.at, message)
     })?;
-    Ok(Call { caller, callee, place: Place::new(file, node.position_of("callee")) })
+    Ok(Call { caller, callee, place: SourceLocation::new(file, node.position_of("callee")) })
 }
 
 #[cfg(test)]

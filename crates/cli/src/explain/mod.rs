@@ -34,7 +34,7 @@ use crate::remote::cluster::LIMITS;
 use crate::remote::{Access, ClusterObjects, Pem, Server, kubeconfig};
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
 use crate::usage::{is_kubectl_plugin, number};
-use action::{Place, Verb};
+use action::{ResourcePlace, Verb};
 use question::{Question, is_target, known_method};
 
 const EXAMPLES: &str = "\
@@ -252,9 +252,9 @@ impl Explain {
         self.namespace.is_some() || self.all_namespaces || self.subresource.is_some()
     }
 
-    fn place<'a>(&'a self, current_namespace: Option<&'a str>) -> Place<'a> {
+    fn place<'a>(&'a self, current_namespace: Option<&'a str>) -> ResourcePlace<'a> {
         let (namespace, subresource) = (self.namespace.as_deref(), self.subresource.as_deref());
-        Place { namespace, is_all_namespaces: self.all_namespaces, subresource, current_namespace }
+        ResourcePlace { namespace, is_all_namespaces: self.all_namespaces, subresource, current_namespace }
     }
 
     async fn source(&self, cluster: Option<&Access>) -> Result<Source> {

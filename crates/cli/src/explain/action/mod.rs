@@ -24,7 +24,7 @@ pub(super) enum Verb {
 
 /// Where the resource is, apart from its name.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place<'a> {
+pub(super) struct ResourcePlace<'a> {
     /// The namespace that was named.
     pub(super) namespace: Option<&'a str>,
     pub(super) is_all_namespaces: bool,
@@ -82,7 +82,7 @@ impl Verb {
 }
 
 /// The request for a verb and a resource, such as `list` and `pods`, or `get` and `deployments.apps/web`.
-pub(super) fn question(verb: &str, resource: &str, place: Place<'_>) -> Result<Question, String> {
+pub(super) fn question(verb: &str, resource: &str, place: ResourcePlace<'_>) -> Result<Question, String> {
     let known = Verb::named(verb);
     let verb = known.ok_or_else(|| {
         let known: Vec<_> = Verb::ALL.iter().map(|verb| verb.name()).collect();
@@ -96,7 +96,7 @@ pub(super) fn question(verb: &str, resource: &str, place: Place<'_>) -> Result<Q
     Question::new(verb.method(), &target, None, Vec::new())
 }
 
-fn target(verb: Verb, resource: &Resource, name: Option<&str>, place: Place<'_>) -> Result<String, String> {
+fn target(verb: Verb, resource: &Resource, name: Option<&str>, place: ResourcePlace<'_>) -> Result<String, String> {
     let plural = &resource.plural;
     let mut target = match resource.group.as_str() {
         "" => format!("/api/{}", resource.version),
@@ -139,20 +139,20 @@ fn in_namespace(namespace: &str) -> String {
 mod tests {
     use super::*;
 
-    fn asked(verb: &str, resource: &str, place: Place<'_>) -> Result<String, String> {
+    fn asked(verb: &str, resource: &str, place: ResourcePlace<'_>) -> Result<String, String> {
         question(verb, resource, place).map(|question| format!("{} {}", question.method, question.target))
     }
 
     #[test]
     fn verbs_and_resources_become_requests() {
-        let x = Place { namespace: Some("x"), ..Place::default() };
-        let here = Place { current_namespace: Some("here"), ..Place::default() };
-        let everywhere = Place { is_all_namespaces: true, ..here };
-        let sub = |subresource| Place { subresource: Some(subresource), ..x };
+        let x = ResourcePlace { namespace: Some("x"), ..ResourcePlace::default() };
+        let here = ResourcePlace { current_namespace: Some("here"), ..ResourcePlace::default() };
+        let everywhere = ResourcePlace { is_all_namespaces: true, ..here };
+        let sub = |subresource| ResourcePlace { subresource: Some(subresource), ..x };
         for (verb, resource, place, expected) in [
             ("list", "pods", x, "GET /api/v1/namespaces/x/pods"),
             ("list", "pods", here, "GET /api/v1/namespaces/here/pods"),
-            ("list", "pods", Place::default(), "GET /api/v1/namespaces/default/pods"),
+            ("list", "pods", ResourcePlace::default(), "GET /api/v1/namespaces/default/pods"),
             ("list", "pods", everywhere, "GET /api/v1/pods"),
             ("list", "nodes", here, "GET /api/v1/nodes"),
             ("get", "nodes/a", here, "GET /api/v1/nodes/a"),
@@ -177,8 +177,8 @@ mod tests {
 
     #[test]
     fn what_is_not_a_request_is_refused() {
-        let fault = |verb: &str, resource: &str, place: Place<'_>| asked(verb, resource, place).unwrap_err();
-        let x = Place { namespace: Some("x"), ..Place::default() };
+        let fault = |verb: &str, resource: &str, place: ResourcePlace<'_>| asked(verb, resource, place).unwrap_err();
+        let x = ResourcePlace { namespace: Some("x"), ..ResourcePlace::default() };
         assert!(
             fault("impersonate", "users", x)
                 .starts_with("\"impersonate\" is not a verb of requests for resources; use one of get, list")
@@ -189,7 +189,7 @@ mod tests {
         );
         assert!(fault("list", "widgets", x).contains("add its group, as in widgets.example.com"));
         assert_eq!(fault("list", "nodes", x), "nodes have no namespace; leave out -n");
-        let log = Place { subresource: Some("log"), ..x };
+        let log = ResourcePlace { subresource: Some("log"), ..x };
         assert!(fault("list", "pods", log).contains("a subresource belongs to one of them; use get"));
     }
 }
