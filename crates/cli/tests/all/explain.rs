@@ -232,7 +232,10 @@ fn objects_come_from_an_api_server_over_tls() {
     let by_token = json(&[&request[..], &["--server", &url, "--token", &token], &ca].concat());
     assert_eq!(by_token, by_kubeconfig);
     let refused = complaint(&[&request[..], &["--server", &url, "--token", "wrong"], &ca].concat());
-    assert!(refused.contains("(401 Unauthorized); use a token or certificate with that permission"), "{refused}");
+    assert!(
+        refused.contains("(401 Unauthorized); grant the user that (deploy/cluster-reader.yaml), or use --context"),
+        "{refused}"
+    );
     let untrusted = complaint(&[&request[..], &["--server", &url, "--token", &token]].concat());
     assert!(untrusted.contains(&format!("cannot read from {url}: no TLS")), "{untrusted}");
     let absent = complaint(&[&request[..], &["--kubeconfig", &file("kubeconfig"), "--context", "x"]].concat());

@@ -34,6 +34,7 @@ struct Pages {
 }
 
 const DUMPS: &str = "/debug/api_priority_and_fairness/";
+const GROUP: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/";
 const ENTER_SCREEN: &str = "\x1b[?1049h";
 const LEAVE_SCREEN: &str = "\x1b[?1049l";
 
@@ -177,10 +178,12 @@ fn a_kube_apiserver_without_dumps() {
     let page = text(&output.stdout);
     assert!(page.contains("workload-low"), "{page}");
     assert!(
-        page.contains("no flows: /debug/api_priority_and_fairness/dump_priority_levels is forbidden (403)"),
+        page.contains(
+            "Unknown: /debug/api_priority_and_fairness/dump_priority_levels is forbidden (403); grant the user"
+        ),
         "{page}"
     );
-    assert!(page.contains("Cannot read the queues: "), "{page}");
+    assert!(page.contains("Unknown: /debug/api_priority_and_fairness/dump_queues is forbidden (403)"), "{page}");
     // Nobody asks again for what is refused, and with --no-dumps not even once.
     let asked = |server: &FakeServer| {
         let pages = server.pages.lock().unwrap();
@@ -192,17 +195,43 @@ fn a_kube_apiserver_without_dumps() {
     assert_eq!((output.status.code(), asked(&server)), (Some(0), 0));
 }
 
+#[test]
+fn several_kube_apiservers_are_added_up() {
+    let servers = [FakeServer::kube(), FakeServer::kube(), FakeServer::kube()];
+    let urls = servers.each_ref().map(FakeServer::url);
+    let frame = |urls: &[String]| -> Frame {
+        let named: Vec<&str> = urls.iter().flat_map(|url| ["--kube", url.as_str()]).collect();
+        let output = run(&[&["top", "--once", "-o", "json", "--interval", "1"][..], &named].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let (one, three) = (frame(&urls[..1]), frame(&urls));
+    assert_eq!(three.server.concurrency, 3 * one.server.concurrency);
+    assert_eq!(three.levels.len(), one.levels.len());
+    for (level, sum) in one.levels.iter().zip(&three.levels) {
+        let figures = |level: &Level| [level.nominal, level.current, level.in_use, level.waiting];
+        assert_eq!(figures(sum), figures(level).map(|figure| 3 * figure), "{}", level.name);
+        assert_eq!(
+            sum.schemas.iter().map(|schema| schema.hits).sum::<u64>(),
+            3 * level.schemas.iter().map(|schema| schema.hits).sum::<u64>()
+        );
+    }
+    let page = text(&run(&["top", "--once", "--interval", "1", "--kube", &urls[0], "--kube", &urls[1]]).stdout);
+    assert!(page.starts_with(&format!("{} and another\n", urls[0])), "{page}");
+}
+
 /// Everything that the tools ask a kube-apiserver for is allowed by the manifest for it, and nothing else is.
 #[test]
 fn the_manifest_of_permissions_has_what_the_tools_need() {
     let server = FakeServer::kube();
-    let list =
-        |kind: &str| format!(r#"{{"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"{kind}List","items":[]}}"#);
-    const GROUP: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/";
-    for (resource, kind) in
-        [("flowschemas", "FlowSchema"), ("prioritylevelconfigurations", "PriorityLevelConfiguration")]
-    {
-        server.pages.lock().unwrap().documents.insert(format!("{GROUP}{resource}"), list(kind));
+    let objects = evenkeel_api::bootstrap::mandatory();
+    let (schemas, levels) = (serde_json::json!(objects.flow_schemas), serde_json::json!(objects.priority_levels));
+    for (resource, kind, items) in [
+        ("flowschemas", "FlowSchemaList", schemas),
+        ("prioritylevelconfigurations", "PriorityLevelConfigurationList", levels),
+    ] {
+        let list = serde_json::json!({"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": kind, "items": items});
+        server.pages.lock().unwrap().documents.insert(format!("{GROUP}{resource}"), list.to_string());
     }
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("config");
