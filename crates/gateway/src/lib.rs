@@ -28,7 +28,7 @@
 //!
 //! // A gateway in front of it, on a port that the system chooses: all requests share all seats.
 //! let config = Config {
-//!     listen: vec![ListenConfig { address: "127.0.0.1:0".parse()?, tls: None }],
+//!     listen: vec![ListenConfig { address: "127.0.0.1:0".parse()?, ..ListenConfig::default() }],
 //!     admin: AdminConfig { address: None, ..AdminConfig::default() },
 //!     upstreams: vec![UpstreamConfig::new(&url)?],
 //!     ..Config::default()
@@ -48,9 +48,6 @@
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod der;
-mod file_access;
-mod file_watch;
 mod gateway;
 mod http1;
 mod net;
@@ -66,13 +63,14 @@ pub mod host;
 pub mod identity;
 pub mod objects;
 pub mod observe;
+pub mod sockets;
 
 pub use config::Config;
+pub use evenkeel_identity::{RequestRules, RequestRulesError, RouteMatch};
 pub use gateway::{Drained, Gateway, Reconfigured, StartError};
 pub use identity::{ClientCertificate, Peer, Transport};
 pub use net::fetch::{Connection, FetchLimits, Fetcher};
 pub use observe::{Phase, Readiness};
-pub use proxy::{RequestRules, RequestRulesError, RouteMatch};
 pub use tls::{ServingPair, TlsError, TlsFile};
 
 /// Tests the example of the page.

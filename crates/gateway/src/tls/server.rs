@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -13,9 +12,9 @@ use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 use tokio_rustls::server::TlsStream;
 
 use super::files::{Fresh, Refresh, TlsError, TlsFile, authorities, certificates, key, pair_error};
-use super::subject;
 use crate::config::ServerTls;
 use crate::identity::ClientCertificate;
+use crate::net::Socket;
 use crate::observe::log::Throttle;
 
 /// TLS of one listener, shared by all workers.
@@ -39,7 +38,7 @@ pub struct ServingPair {
 /// A connection on which TLS has been agreed.
 #[derive(Debug)]
 pub(crate) struct Accepted {
-    pub(crate) stream: TlsStream<TcpStream>,
+    pub(crate) stream: TlsStream<Socket>,
     pub(crate) is_http2: bool,
     pub(crate) certificate: Option<Arc<ClientCertificate>>,
 }
@@ -72,12 +71,12 @@ impl ListenerTls {
         Ok(Self { config, warnings: Mutex::default() })
     }
 
-    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Accepted> {
+    pub(crate) async fn accept(&self, stream: Socket) -> io::Result<Accepted> {
         let config = Arc::clone(&self.config.get());
         let stream = TlsAcceptor::from(config).accept(stream).await?;
         let (_, session) = stream.get_ref();
         let is_http2 = session.alpn_protocol() == Some(b"h2");
-        // It has been verified: only those that lead to a trusted authority get here. In a session that was resumed, that
+        // The certificate has been verified: only those that lead to a trusted authority get here. In a session that was resumed, that
         // was when the session began; whether the certificate has expired since, each request finds out.
         let certificate = session.peer_certificates().and_then(|chain| chain.first());
         let certificate = certificate.map(|certificate| Arc::new(self.read(certificate)));
@@ -86,7 +85,7 @@ impl ListenerTls {
 
     /// What a certificate says of its owner; nothing if it is nobody's.
     fn read(&self, certificate: &[u8]) -> ClientCertificate {
-        subject::read(certificate).unwrap_or_else(|problem| {
+        ClientCertificate::from_der(certificate).unwrap_or_else(|problem| {
             if self.warnings.lock().unwrap_or_else(PoisonError::into_inner).may_log() {
                 tracing::warn!("a client certificate is not accepted: {problem}");
             }

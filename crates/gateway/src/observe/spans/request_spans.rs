@@ -30,9 +30,9 @@ pub(crate) struct RequestSpans<'a> {
     pub(crate) is_tls: bool,
     /// The host that the client asked for.
     pub(crate) host: Option<&'a str>,
-    /// Whoever has connected.
+    /// The other end of the connection.
     pub(crate) peer: IpAddr,
-    /// Whoever has sent the request, perhaps through a proxy.
+    /// The client that has sent the request, perhaps through a proxy.
     pub(crate) client: IpAddr,
     pub(crate) user_agent: Option<&'a str>,
     pub(crate) request_id: &'a str,
@@ -42,7 +42,7 @@ pub(crate) struct RequestSpans<'a> {
     pub(crate) failure: Option<&'a str>,
     /// Why it was rejected, if it was.
     pub(crate) rejected: Option<&'a str>,
-    /// Its wait for a seat, if the flow control has decided about it.
+    /// The wait of the request for a seat, if the flow control has decided about it.
     pub(crate) wait: Option<Wait<'a>>,
     /// The call to an upstream, if one got the request.
     pub(crate) call: Option<UpstreamCall<'a>>,
@@ -63,7 +63,7 @@ pub(crate) struct Wait<'a> {
 pub(crate) enum WaitOutcome<'a> {
     Admitted,
     Rejected(&'a str),
-    /// Nobody waited for it any more, for this reason.
+    /// The request was given up, for this reason.
     GivenUp(&'a str),
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct UpstreamCall<'a> {
     /// Host and port of the upstream, as they are in URLs.
     pub(crate) authority: &'a str,
     pub(crate) host: &'a str,
-    pub(crate) port: u16,
+    pub(crate) port: Option<u16>,
     /// The path that was asked for, without the prefix; `*` for the upstream itself.
     pub(crate) path: &'a str,
     pub(crate) is_tls: bool,
@@ -213,7 +213,9 @@ impl RequestSpans<'_> {
         }
         put_text(out, "url.full", &url);
         put_text(out, "server.address", clipped(call.host, TEXT_BYTES_MAX));
-        put_number_attribute(out, ATTRIBUTES, "server.port", call.port.into());
+        if let Some(port) = call.port {
+            put_number_attribute(out, ATTRIBUTES, "server.port", port.into());
+        }
         if call.resends > 0 {
             put_number_attribute(out, ATTRIBUTES, "http.request.resend_count", call.resends);
         }

@@ -6,24 +6,25 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::accept::accept_all;
 use super::listener::Listening;
-use super::{RunningRequests, Shared, Worker};
+use super::{RunningRequests, SharedByWorkers, Worker};
 use crate::gateway::generation::Generation;
 use crate::proxy::upstream::check_upstreams;
 
 /// The stage that the workers are told to enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// They accept connections.
+    /// The workers accept connections.
     Serving,
-    /// They end what they have begun.
+    /// The workers end what they have begun.
     Draining,
-    /// They end at once.
+    /// The same, and another process accepts connections on their sockets.
+    HandedOver,
+    /// The workers end at once.
     Stopped,
 }
 
@@ -53,7 +54,7 @@ const TIDY_PERIOD: Duration = Duration::from_millis(500);
 impl WorkerThread {
     pub(crate) fn start(
         index: usize,
-        shared: Arc<Shared>,
+        shared: Arc<SharedByWorkers>,
         listening: Vec<Listening>,
         generations: watch::Receiver<Arc<Generation>>,
         stage: watch::Receiver<Stage>,
@@ -90,7 +91,7 @@ impl WorkerThread {
 /// Serves until there is nothing left to do, or it is told to stop.
 async fn run(
     index: usize,
-    shared: &Shared,
+    shared: &SharedByWorkers,
     requests: Arc<RunningRequests>,
     listening: Vec<Listening>,
     mut generations: watch::Receiver<Arc<Generation>>,
@@ -109,10 +110,12 @@ async fn run(
     let last_gone = Rc::new(Notify::new());
     let connection_guard = ConnectionGuard { _last: Rc::new(NotifyWhenLast(Rc::clone(&last_gone))) };
     let mut accepting = Vec::new();
-    for Listening { socket, tls } in listening {
-        match TcpListener::from_std(socket) {
+    for Listening { socket, rules } in listening {
+        let is_kept = socket.is_kept;
+        match socket.into_listener() {
             Ok(listener) => {
-                let accept = accept_all(Rc::clone(&worker), listener, tls, connection_guard.clone(), stage.clone());
+                let accept =
+                    accept_all(Rc::clone(&worker), (listener, is_kept), rules, connection_guard.clone(), stage.clone());
                 accepting.push(tokio::task::spawn_local(accept));
             }
             Err(error) => tracing::error!(%error, "a worker cannot listen"),
@@ -131,7 +134,7 @@ async fn run(
         drop(connection_guard);
         last_gone.notified().await;
     };
-    let is_draining = *stage.borrow() == Stage::Draining;
+    let is_draining = matches!(*stage.borrow(), Stage::Draining | Stage::HandedOver);
     if is_draining {
         tokio::select! {
             () = end => {}
