@@ -31,7 +31,8 @@ pub(crate) struct Arrival<'a> {
 }
 
 /// Why a path is rejected that a flow schema might be evaded with.
-const AMBIGUOUS: &str = "has an encoded slash, and belongs to another flow schema with a plain one; send `/`, or set a route for it";
+const AMBIGUOUS: &str =
+    "has an encoded slash, and belongs to another flow schema with a plain one; send `/`, or set a route for it";
 
 // === impl Arrival ===
 
