@@ -317,6 +317,7 @@ impl FlowControl {
     }
 
     /// The same for a request about which there is more to say.
+    #[expect(clippy::needless_pass_by_value, reason = "a request arrives once")]
     pub fn arrive_request<W: EstimateWork>(&self, request: FlowRequest<'_, W>) -> Arrived {
         Arrived::new(self.take_in_request(&request))
     }

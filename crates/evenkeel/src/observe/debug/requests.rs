@@ -108,7 +108,10 @@ impl Row {
             method: series.filter(|_| has_flows).and_then(|series| series.method.clone()),
             queue: request.queue,
             index_in_queue,
-            details: core.belongings.get(request.id.slot()).and_then(|belongings| Option::clone(belongings.details.as_ref()?)),
+            details: core
+                .belongings
+                .get(request.id.slot())
+                .and_then(|belongings| Option::clone(belongings.details.as_ref()?)),
             digest: request.payload.digest,
             arrived: request.arrived,
             started: request.started,
