@@ -141,7 +141,7 @@ fn adding_a_flow_does_not_shift_the_others() {
     // Seats for everybody: what is left of differences would be those of arrivals and service times.
     let report = |workload: &Workload| {
         let mut workload = workload.clone();
-        (workload.slots, workload.events) = (None, Vec::new());
+        (workload.service.slots, workload.events) = (None, Vec::new());
         let objects = objects("retry-storm", "after.yaml");
         let scenario = Scenario { settings: ServerSettings::new(4000), objects, applied: Vec::new() };
         flow(&run(&workload, &scenario, 1, &mut |_| {}).report, "patient").clone()
