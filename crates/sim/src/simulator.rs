@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::auto_limit::AutoLimit;
+use evenkeel_engine::auto_limit::{AutoLimit, Concurrency};
 use evenkeel_engine::borrowing::SeatDivision;
 use evenkeel_engine::controller::{Borrowing, Objects, ServerConfig};
 use evenkeel_engine::digest::Query;
@@ -167,6 +167,13 @@ impl ServerSettings {
             objects: KnownObjects::default(),
             bucket_width: SECOND / 10,
         }
+    }
+
+    /// The server has so many seats, or finds out how many are right.
+    #[must_use]
+    pub fn concurrency(self, concurrency: &Concurrency) -> Self {
+        let auto = concurrency.auto().map(|bounds| AutoSettings::new(bounds, concurrency.first()));
+        Self { seats: concurrency.first().into(), auto, ..self }
     }
 }
 

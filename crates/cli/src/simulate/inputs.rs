@@ -35,7 +35,7 @@ impl Inputs {
         let preset = arguments.preset;
         let workload = read_workload(&arguments.workload, preset)?;
         let applied = read_applied(&workload, &arguments.workload, preset)?;
-        let mut settings = ServerSettings::new(i64::from(arguments.concurrency));
+        let mut settings = ServerSettings::new(0).concurrency(&arguments.concurrency);
         settings.preset = preset;
         settings.borrowing = arguments.borrowing.unwrap_or(match preset {
             Preset::Kubernetes => Borrowing::Periodic,
@@ -82,7 +82,7 @@ fn read_applied(workload: &Workload, path: &Path, preset: Preset) -> Result<Vec<
     let folder = path.parent().unwrap_or(Path::new(""));
     let files = workload.events.iter().filter_map(|event| match &event.change {
         Change::Apply(file) => Some(folder.join(file)),
-        Change::Slots(_) | Change::Concurrency(_) => None,
+        Change::Slots(_) | Change::Failing(_) | Change::Concurrency(_) => None,
     });
     files.map(|file| read_objects(&[file], preset)).collect()
 }

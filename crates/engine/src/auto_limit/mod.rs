@@ -16,9 +16,11 @@
 //! | `probe` | holds the limit, notices when the service changes, and steers by small probes |
 //! | `brake` | fewer seats when requests fail |
 //! | `change` | every change with its reason |
+//! | `concurrency` | a number of seats or `auto`, as operators write it |
 
 mod brake;
 mod change;
+mod concurrency;
 mod load;
 mod probe;
 mod sample;
@@ -36,6 +38,7 @@ use search::Search;
 use window::Window;
 
 pub use change::{CeilingCause, LimitChange, LimitReason, SearchCause};
+pub use concurrency::{AUTO_BOUNDS, Concurrency, ConcurrencyError};
 pub use load::Load;
 pub use sample::{CLASSES, Sample};
 pub use window::Elasticity;
