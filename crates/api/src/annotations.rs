@@ -1,7 +1,7 @@
 //! The annotations by which objects choose what Kubernetes does not have (BM-1). Kubernetes ignores them.
 //!
-//! A value that is not understood does not make an object invalid: the default is used, and whoever stores or reads the object
-//! says so (BM-2).
+//! An invalid value does not make an object invalid: the default is used, and the program that stores or reads the object
+//! warns (BM-2).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,9 +46,9 @@ pub enum Queuing {
 /// Not `#[non_exhaustive]`: code that computes seats has to know every way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SeatShare {
-    /// So many.
+    /// This many seats.
     Seats(u32),
-    /// So many in a hundred, 0 to 100.
+    /// This many percent, from 0 to 100.
     Percent(u8),
 }
 
@@ -57,14 +57,14 @@ pub enum SeatShare {
 /// Not `#[non_exhaustive]`: code that keeps seats has to know every way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NewcomerSeats {
-    /// As many as it takes, by how long requests hold theirs.
+    /// As many as needed, by how long requests hold theirs.
     #[default]
     Auto,
-    /// Always so many.
+    /// Always this many.
     Share(SeatShare),
 }
 
-/// An annotation that is not understood. The text says what is used instead.
+/// An annotation with an invalid value. The text says what is used instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("annotation {name}: {problem}")]
 pub struct NotUnderstood {
@@ -73,36 +73,40 @@ pub struct NotUnderstood {
     problem: String,
 }
 
-/// An annotation: its name, the kind of object that it is for, and what is wrong with a value.
-struct Known {
+/// An annotation: its name, the kind of object that it is for, and a check of its value.
+struct KnownAnnotation {
     name: &'static str,
     kind: Kind,
     check: fn(&str) -> Result<(), String>,
 }
 
-const KNOWN: [Known; 6] = [
-    Known { name: QUEUING, kind: Kind::PriorityLevelConfiguration, check: |value| read_queuing(value).map(drop) },
-    Known {
+const KNOWN: [KnownAnnotation; 6] = [
+    KnownAnnotation {
+        name: QUEUING,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_queuing(value).map(drop),
+    },
+    KnownAnnotation {
         name: BORROWING_WEIGHT,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_weight(value, "the nominal shares are").map(drop),
     },
-    Known {
+    KnownAnnotation {
         name: MAX_LONG_RUNNING,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_count(value).map(drop),
     },
-    Known {
+    KnownAnnotation {
         name: NEWCOMER_SEATS,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_newcomer_seats(value).map(drop),
     },
-    Known {
+    KnownAnnotation {
         name: FLOW_SEATS_MAX,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_flow_seats_max(value).map(drop),
     },
-    Known { name: FLOW_WEIGHT, kind: Kind::FlowSchema, check: |value| read_weight(value, "1 is").map(drop) },
+    KnownAnnotation { name: FLOW_WEIGHT, kind: Kind::FlowSchema, check: |value| read_weight(value, "1 is").map(drop) },
 ];
 
 /// How the requests of a level with these annotations wait.
@@ -195,7 +199,7 @@ fn read_share(value: &str) -> Option<SeatShare> {
     }
 }
 
-/// `otherwise` says what is used instead of a value that is not understood.
+/// `otherwise` says what is used instead of an invalid value.
 fn read_weight(value: &str, otherwise: &str) -> Result<u16, String> {
     let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
     let weight = value.parse().ok().filter(|weight| is_plain && (1..=WEIGHT_MAX).contains(weight));

@@ -62,7 +62,7 @@ pub(crate) struct Service {
     curve: ServiceCurve,
     /// Whether all requests fail that begin now.
     is_failing: bool,
-    in_work: BinaryHeap<Reverse<Work>>,
+    in_work: BinaryHeap<Reverse<WorkItem>>,
     backlog: VecDeque<Task>,
     /// Requests whose work is done, and those that fail, by the time at which they leave.
     leaving: BinaryHeap<Reverse<Leaving>>,
@@ -77,7 +77,7 @@ pub(crate) struct Service {
 
 /// A request that is worked on, by the time of the clock of work at which it is done.
 #[derive(Debug)]
-struct Work {
+struct WorkItem {
     done_at: Nanos,
     sequence: u64,
     ticket: Ticket,
@@ -148,7 +148,7 @@ impl Service {
             let Reverse(Leaving { ticket, is_good, .. }) = self.leaving.pop()?;
             return Some(Done { ticket, is_good });
         }
-        let Reverse(Work { ticket, delay, .. }) = self.in_work.pop()?;
+        let Reverse(WorkItem { ticket, delay, .. }) = self.in_work.pop()?;
         if self.speed != FULL_SPEED || !self.backlog.is_empty() {
             self.advance(now);
             self.fill(now);
@@ -214,7 +214,7 @@ impl Service {
         self.advance(now);
         self.sequence += 1;
         let done_at = self.work_clock.saturating_add(work.max(0));
-        self.in_work.push(Reverse(Work { done_at, sequence: self.sequence, ticket, delay }));
+        self.in_work.push(Reverse(WorkItem { done_at, sequence: self.sequence, ticket, delay }));
     }
 
     #[inline]
@@ -269,24 +269,24 @@ impl Default for ServiceCurve {
     }
 }
 
-// === impl Work ===
+// === impl WorkItem ===
 
-impl Ord for Work {
+impl Ord for WorkItem {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.done_at, self.sequence).cmp(&(other.done_at, other.sequence))
     }
 }
 
-impl PartialOrd for Work {
+impl PartialOrd for WorkItem {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Work {
+impl PartialEq for WorkItem {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Work {}
+impl Eq for WorkItem {}

@@ -3,7 +3,7 @@
 use evenkeel_api::bootstrap::CATCH_ALL;
 
 use crate::analysis::{Analysis, Output};
-use crate::configuration::Found;
+use crate::configuration::SearchResult;
 use crate::finding::{Finding, Witness};
 use crate::rule::Rule;
 use crate::space::Point;
@@ -21,9 +21,9 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
             let found =
                 view.find(&user, region.clone(), &mut output.budget, |first| first.is_none_or(|first| first > seen));
             match found {
-                Found::Nothing => break,
-                Found::Undecided => return undecided(analysis, seen, output),
-                Found::Point(point) => match view.first(&user, &point) {
+                SearchResult::Nothing => break,
+                SearchResult::Undecided => return undecided(analysis, seen, output),
+                SearchResult::Point(point) => match view.first(&user, &point) {
                     None => return,
                     Some(index) => {
                         seen = index;

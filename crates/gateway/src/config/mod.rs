@@ -22,10 +22,11 @@ mod own_address;
 mod paths;
 mod read;
 mod requests;
+mod socket_mode;
 mod spelling;
 mod tracing;
 mod upstream;
-mod uri;
+mod upstream_address;
 mod wording;
 
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use cidr::masked;
 pub(crate) use limits::share;
 pub(crate) use memory::connections as connections_that_fit;
+use upstream_address::{UNIX, unix_path};
 
 pub use check::Problem;
 pub use cidr::Cidr;
@@ -57,8 +59,10 @@ pub use read::{ConfigError, is_settings};
 pub use requests::{
     PathParametersConfig, Paths, RequestIdFrom, RequestsConfig, RouteConfig, RouteTimeouts, WhenClientLeaves,
 };
+pub use socket_mode::SocketMode;
 pub use tracing::{OtlpProtocol, TracingConfig};
 pub use upstream::{Protocol, UpstreamConfig, UpstreamTls, hide_credentials};
+pub use upstream_address::UpstreamAddress;
 
 /// All settings of a gateway.
 ///
@@ -99,6 +103,9 @@ pub struct Config {
     pub debug_header: DebugHeaderConfig,
     /// How many threads serve requests. The default is one for each core.
     pub workers: Option<usize>,
+    /// The file of a Unix socket over which `evenkeel serve --takeover` takes the place of a gateway that runs. The gateway makes
+    /// it, for its own user only.
+    pub takeover_socket: Option<PathBuf>,
 }
 
 // === impl Config ===
@@ -122,6 +129,7 @@ impl Default for Config {
             tracing: TracingConfig::default(),
             debug_header: DebugHeaderConfig::default(),
             workers: None,
+            takeover_socket: None,
         }
     }
 }
