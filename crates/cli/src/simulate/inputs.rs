@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use evenkeel_api::Preset;
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_sim::workload::{Change, Workload};
 use evenkeel_sim::{Scenario, ServerSettings};
@@ -18,6 +19,8 @@ pub(super) struct Inputs {
     pub(super) workload: Workload,
     /// One configuration, or two to be compared.
     pub(super) configurations: Vec<Configuration>,
+    /// The seats of the server, as the user wrote them.
+    pub(super) concurrency: Concurrency,
 }
 
 /// A configuration, and what it is called.
@@ -52,7 +55,7 @@ impl Inputs {
             configurations.push(configured(&arguments.against)?);
         }
         name_shortly(&mut configurations);
-        Ok(Self { workload, configurations })
+        Ok(Self { workload, configurations, concurrency: arguments.concurrency.clone() })
     }
 }
 

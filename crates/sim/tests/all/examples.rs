@@ -51,6 +51,21 @@ fn noisy_neighbour() {
     assert!(worst.user.starts_with("mice-") && worst.figures.total.p99 >= p99(&after));
 }
 
+/// AL-1: nobody tells the server that its service has 20 slots, and then 10.
+#[test]
+fn unknown_capacity() {
+    let mut settings = ServerSettings::new(0).concurrency(&"auto".parse().unwrap());
+    settings.preset = Preset::Plain;
+    let objects = Objects::from(Preset::Plain);
+    let scenario = Scenario { settings, objects, applied: Vec::new() };
+    let report = run(&workload("unknown-capacity"), &scenario, 1, &mut |_| {}).report;
+    let limit = report.limit.as_ref().unwrap();
+    assert!(limit.is_known && (8.0..=12.5).contains(&limit.limit), "{limit:?}");
+    // At best, 2,000 a second for half a minute and then 1,000.
+    let completed = flow(&report, "clients").figures.completed;
+    assert!(completed > 81_000, "{completed}");
+}
+
 #[test]
 fn cold_burst() {
     let before = periodic("cold-burst", "before.yaml", 100);
