@@ -14,18 +14,21 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use evenkeel_api::Preset;
-use evenkeel_check::{Assumptions, Borrowing, Checked, Report, Rule, Severity, check_all};
+use evenkeel_api::bootstrap::{self, BootstrapObjects, KubernetesVersion};
+use evenkeel_check::{Assumptions, Borrowing, Checked, Located, Report, Rule, Severity, check_all};
 use evenkeel_engine::digest::parse_duration;
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{ObjectFiles, standard_input_once};
+use crate::remote::{ClusterFlags, ClusterObjects};
 use crate::terminal::{ColorChoice, pretty_json, print};
 use crate::usage::number;
 use input::Input;
 
 const EXAMPLES: &str = "\
 Examples:
-  The objects of a cluster:
+  The objects of a cluster, by your kubeconfig or from a pipe:
+    evenkeel check --context production
     kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check -
   The objects of your own service, with 50 seats:
     evenkeel check --preset plain --borrowing immediate --widest 1 --seats 50 deploy/objects
@@ -47,13 +50,20 @@ Examples:
 /// The files may be YAML or JSON, with several documents or lists, and may be compressed with gzip. A directory stands for all
 /// files in it. Documents of `kind: ClassificationTest` are run as tests. The annotation `evenkeel.dev/ignore: RULE,RULE` silences rules for an object.
 ///
-/// The exit code is 1 if there are errors (with `--strict`, also for warnings), and 2 if the files cannot be read.
+/// With --context or --kubeconfig, the objects are those of a cluster. As `kubectl evenkeel check`, without FILES, they are those of kubectl's
+/// current context.
+///
+/// The exit code is 1 if there are errors (with `--strict`, also for warnings), and 2 if the files cannot be read or decoded. What cannot be decoded is
+/// a finding too, and the rest is checked.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Check {
     /// Files or directories; `-` is standard input.
-    #[arg(value_name = "FILES", required_unless_present = "explain")]
+    #[arg(value_name = "FILES")]
     files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    cluster: ClusterFlags,
 
     /// Compare with these files: print which requests move to another schema or level.
     #[arg(long, value_name = "OLD", conflicts_with_all = ["explain", "calls"])]
@@ -78,6 +88,10 @@ pub(crate) struct Check {
     /// The kind of server, which decides the verbs of non-resource rules and how seats are divided: `kubernetes` or `plain`.
     #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
     preset: Preset,
+
+    /// The release of Kubernetes whose suggested objects the server looks after [default: that of the cluster, or the newest known].
+    #[arg(long, value_name = "VERSION")]
+    kubernetes: Option<KubernetesVersion>,
 
     /// Add the suggested objects of the preset that the files do not have.
     #[arg(long)]
@@ -143,9 +157,10 @@ impl Check {
         if self.against.is_empty() { self.check() } else { self.compare() }
     }
 
-    fn assumptions(&self) -> Assumptions {
+    fn assumptions(&self, kubernetes: KubernetesVersion) -> Assumptions {
         Assumptions {
             preset: self.preset,
+            kubernetes,
             seats: self.seats,
             wait_limit: self.wait_limit,
             service_time: self.service_time,
@@ -155,11 +170,44 @@ impl Check {
         }
     }
 
+    /// The cluster that is checked, unless files are.
+    fn cluster(&self) -> Result<Option<ClusterObjects>> {
+        let has_files = !self.files.is_empty();
+        if has_files && self.cluster.is_given() {
+            let fault = "--context and --kubeconfig name a cluster to check instead of files; leave out either";
+            return Err(WrongUsage(fault.to_owned()).into());
+        }
+        let is_cluster = self.cluster.is_meant(has_files);
+        if !has_files && !is_cluster {
+            let fault = "name files or directories to check (`-` is standard input), or a cluster with --context";
+            return Err(WrongUsage(fault.to_owned()).into());
+        }
+        is_cluster.then(|| self.cluster.read(self.preset)).transpose()
+    }
+
+    fn kubernetes(&self, cluster: Option<&ClusterObjects>) -> KubernetesVersion {
+        let of_cluster = || KubernetesVersion::nearest(cluster?.kubernetes.as_deref()?);
+        self.kubernetes.or_else(of_cluster).unwrap_or_default()
+    }
+
+    /// The suggested objects to add, if they are wanted.
+    fn suggested(&self, kubernetes: KubernetesVersion) -> Option<&'static BootstrapObjects> {
+        let suggested = match self.preset {
+            Preset::Plain => self.preset.suggested(),
+            Preset::Kubernetes => bootstrap::suggested_by(kubernetes),
+        };
+        self.with_suggested.then_some(suggested)
+    }
+
     fn check(&self) -> Result<Exit> {
-        let files = ObjectFiles::read(&self.files)?;
-        let input = Input::new(&files, self.preset, self.with_suggested, self.calls.as_ref())?;
+        let cluster = self.cluster()?;
+        let kubernetes = self.kubernetes(cluster.as_ref());
+        let (files, problems) = ObjectFiles::read_parts(&self.files)?;
+        let of_cluster = cluster.as_ref().map(|cluster| cluster.objects.as_slice()).unwrap_or_default();
+        let input = Input::new(&files, of_cluster, problems, self.suggested(kubernetes), self.calls.as_ref())?;
         let checked = Checked { objects: &input.objects, calls: &input.calls, tests: &input.tests };
-        let report = check_all(checked, &self.assumptions());
+        let mut report = check_all(checked, &self.assumptions(kubernetes));
+        report.findings.splice(0..0, input.undecodable.iter().cloned());
         let text = match self.output {
             Output::Text => text::Text::new(&input, self.color).report(&report),
             Output::Json => pretty_json(&report)?,
@@ -167,7 +215,7 @@ impl Check {
             Output::Github => github::commands(&report),
         };
         print(&text)?;
-        Ok(self.exit(&report))
+        Ok(if input.undecodable.is_empty() { self.exit(&report) } else { Exit::Usage })
     }
 
     fn exit(&self, report: &Report) -> Exit {
@@ -176,11 +224,28 @@ impl Check {
         if fails { Exit::Failure } else { Exit::Success }
     }
 
+    /// The objects of one side of a comparison.
+    fn valid<'a>(&self, files: &'a ObjectFiles) -> Result<Vec<Located<'a>>> {
+        let objects = files.valid_objects(self.preset)?;
+        if objects.is_empty() && !files.has_documents() {
+            return Err(input::nothing_found());
+        }
+        Ok(input::located(objects))
+    }
+
     fn compare(&self) -> Result<Exit> {
+        let cluster = self.cluster()?;
+        let kubernetes = self.kubernetes(cluster.as_ref());
         let (old, new) = (ObjectFiles::read(&self.against)?, ObjectFiles::read(&self.files)?);
-        let old = input::located(&old, old.valid_objects(self.preset)?, self.preset, self.with_suggested)?;
-        let new = input::located(&new, new.valid_objects(self.preset)?, self.preset, self.with_suggested)?;
-        let outcome = evenkeel_check::diff(&old, &new, &self.assumptions());
+        let mut old = self.valid(&old)?;
+        let mut new = match cluster {
+            Some(cluster) => cluster.objects.into_iter().map(Located::without_place).collect(),
+            None => self.valid(&new)?,
+        };
+        for side in [&mut old, &mut new] {
+            input::add_suggested(side, self.suggested(kubernetes));
+        }
+        let outcome = evenkeel_check::diff(&old, &new, &self.assumptions(kubernetes));
         let text = match self.output {
             Output::Text => against::text(&outcome, self.color.paint(&io::stdout())),
             Output::Json => pretty_json(&outcome)?,

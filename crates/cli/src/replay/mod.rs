@@ -19,6 +19,7 @@ use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Setti
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
+use crate::remote::ClusterFlags;
 use crate::report_page;
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, width};
 use crate::usage::number;
@@ -30,6 +31,8 @@ Examples:
   Try a new configuration on yesterday's audit log of a server with 600 seats:
     kubectl get flowschemas,prioritylevelconfigurations -o yaml > old.yaml
     evenkeel replay audit.log --against old.yaml --objects new.yaml --report report.html
+  The same with the objects of a cluster of your kubeconfig:
+    evenkeel replay audit.log --context production --objects new.yaml
   Compare the classification with the server's own log (kube-apiserver -v=3):
     evenkeel replay audit.log --objects old.yaml --truth kube-apiserver.log
   Replay the access log of a gateway with 50 seats, with more time to wait:
@@ -45,6 +48,9 @@ Examples:
 /// differ most come first; otherwise the configuration is compared with the recorded decisions. The output lists what the log does
 /// not contain.
 ///
+/// With --context or --kubeconfig, and as `kubectl evenkeel replay` by kubectl's current context, the objects of a cluster are used: they are what --objects is
+/// compared with, or without --objects what is replayed.
+///
 /// Unreadable lines are counted and listed, and do not end the run. The exit code is 1 if --truth finds a request that was
 /// classified differently.
 #[derive(Debug, Args)]
@@ -55,8 +61,11 @@ pub(crate) struct Replay {
     logs: Vec<PathBuf>,
 
     /// The configuration: files or directories with flow schemas and priority levels.
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     objects: Vec<PathBuf>,
+
+    #[command(flatten)]
+    cluster: ClusterFlags,
 
     /// The configuration to compare with, usually that of the server that wrote the log.
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -124,11 +133,7 @@ impl Replay {
         standard_input_once(inputs.chain(&self.truth).chain(&self.object_counts))?;
         let mut inputs = self.inputs()?;
         let settings = self.settings(&inputs)?;
-        let mut configurations = Vec::new();
-        if !self.against.is_empty() {
-            configurations.push(read_objects(&self.against, settings.preset)?);
-        }
-        configurations.push(read_objects(&self.objects, settings.preset)?);
+        let configurations = self.configurations(settings.preset)?;
         let truth = self.truth.as_deref().map(read_truth).transpose()?;
         let mut run = Run::new(settings, configurations, truth);
         for input in &mut inputs {
@@ -137,6 +142,11 @@ impl Replay {
             progress.end();
         }
         let report = run.finish();
+        if report.lines == 0 {
+            let names: Vec<_> = inputs.iter().map(Input::name).collect();
+            let fault = format!("{} is empty; name a log with requests in it", names.join(", "));
+            return Err(WrongUsage(fault).into());
+        }
         print(&self.text(&report)?)?;
         if let Some(file) = &self.report {
             let names: Vec<_> = self.logs.iter().map(|log| log.display().to_string()).collect();
@@ -144,6 +154,30 @@ impl Replay {
         }
         let is_different = self.truth.is_some() && report.comparison.agree < report.comparison.compared;
         Ok(if is_different { Exit::Failure } else { Exit::Success })
+    }
+
+    /// One configuration, or two of which the first is compared with.
+    fn configurations(&self, preset: Preset) -> Result<Vec<Objects>> {
+        if !self.against.is_empty() && self.cluster.is_given() {
+            let fault =
+                "--context and --kubeconfig name a cluster whose objects take the place of --against; leave out either";
+            return Err(WrongUsage(fault.to_owned()).into());
+        }
+        let is_cluster = self.cluster.is_meant(!self.against.is_empty() || preset == Preset::Plain);
+        if self.objects.is_empty() && !is_cluster {
+            let fault = "name the configuration with --objects, or a cluster with --context";
+            return Err(WrongUsage(fault.to_owned()).into());
+        }
+        let mut configurations = Vec::new();
+        if !self.against.is_empty() {
+            configurations.push(read_objects(&self.against, preset)?);
+        } else if is_cluster {
+            configurations.push(self.cluster.read(preset)?.objects.into_iter().collect());
+        }
+        if !self.objects.is_empty() {
+            configurations.push(read_objects(&self.objects, preset)?);
+        }
+        Ok(configurations)
     }
 
     fn inputs(&self) -> Result<Vec<Input>> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use evenkeel_api::Preset;
+use evenkeel_api::{Preset, bootstrap};
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_sim::workload::{Change, Workload};
 use evenkeel_sim::{Scenario, ServerSettings};
@@ -11,6 +11,7 @@ use evenkeel_sim::{Scenario, ServerSettings};
 use super::Simulate;
 use crate::exit::WrongUsage;
 use crate::object_files::{SourceFile, configuration, standard_input_once};
+use crate::remote::ClusterObjects;
 
 /// Everything that a simulation depends on, except its seed.
 #[derive(Debug)]
@@ -41,24 +42,47 @@ impl Inputs {
             Preset::Kubernetes => Borrowing::Periodic,
             Preset::Plain => Borrowing::Immediate,
         });
-        let configured = |paths: &[PathBuf]| -> Result<Configuration> {
-            let objects = if paths.is_empty() { Objects::from(preset) } else { read_objects(paths, preset)? };
-            let name = name_of(paths);
+        let configured = |name: String, objects: Objects| {
             let scenario = Scenario { settings: settings.clone(), objects, applied: applied.clone() };
-            Ok(Configuration { name, scenario })
+            Configuration { name, scenario }
         };
-        let mut configurations = vec![configured(&arguments.objects)?];
+        let (name, objects) = first(arguments)?;
+        let mut configurations = vec![configured(name, objects)];
         if !arguments.against.is_empty() {
-            configurations.push(configured(&arguments.against)?);
+            configurations.push(configured(name_of(&arguments.against), read_objects(&arguments.against, preset)?));
         }
         name_shortly(&mut configurations);
         Ok(Self { workload, configurations })
     }
 }
 
+/// The first configuration: of files, of a cluster, or of the preset.
+fn first(arguments: &Simulate) -> Result<(String, Objects)> {
+    let Simulate { objects, cluster, preset, kubernetes, .. } = arguments;
+    if !objects.is_empty() && cluster.is_given() {
+        let fault =
+            "--context and --kubeconfig name a cluster whose objects take the place of --objects; leave out either";
+        return Err(WrongUsage(fault.to_owned()).into());
+    }
+    if cluster.is_meant(!objects.is_empty() || *preset == Preset::Plain) {
+        let ClusterObjects { url, objects, .. } = cluster.read(*preset)?;
+        return Ok((url, objects.into_iter().collect::<Objects>().with_mandatory_levels()));
+    }
+    if !objects.is_empty() {
+        return Ok((name_of(objects), read_objects(objects, *preset)?));
+    }
+    let own = match kubernetes {
+        Some(version) if *preset == Preset::Kubernetes => {
+            let suggested = bootstrap::suggested_by(*version).to_objects();
+            bootstrap::mandatory().to_objects().chain(suggested).collect()
+        }
+        _ => Objects::from(*preset),
+    };
+    Ok(("the objects of the preset".to_owned(), own))
+}
+
 fn name_of(paths: &[PathBuf]) -> String {
-    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-    if names.is_empty() { "the objects of the preset".to_owned() } else { names.join(", ") }
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Folders that two names begin with tell nobody anything.

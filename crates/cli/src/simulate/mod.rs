@@ -13,10 +13,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use evenkeel_api::Preset;
+use evenkeel_api::bootstrap::KubernetesVersion;
 use evenkeel_engine::controller::Borrowing;
 use serde_json::Value;
 
 use crate::exit::Exit;
+use crate::remote::ClusterFlags;
 use crate::report_page;
 use crate::subcommand::complain;
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
@@ -30,6 +32,8 @@ Examples:
     evenkeel simulate workload.yaml --preset plain --objects objects.yaml --concurrency 26
   Compare two configurations on the same arrivals, with charts:
     evenkeel simulate workload.yaml --objects old.yaml --against new.yaml --report report.html
+  What a change would do to a cluster:
+    evenkeel simulate workload.yaml --context production --against new.yaml
   Medians and ranges of ten runs, for a program:
     evenkeel simulate workload.yaml --objects objects.yaml --runs 10 -o json";
 
@@ -38,6 +42,9 @@ Examples:
 /// The simulation runs the engine of the gateway with a virtual clock: a minute of traffic takes a fraction of a second.
 /// The same input gives the same figures on every machine. With --against, two configurations get the same arrivals. The
 /// format of workloads is explained in docs/simulate.md; examples are in examples/workloads.
+///
+/// With --context or --kubeconfig, the objects are those of a cluster. As `kubectl evenkeel simulate`, without --objects, they are those of kubectl's current
+/// context.
 ///
 /// For your own service, add `--preset plain`: the default preset is `kubernetes`, while that of `serve` is `plain`.
 #[derive(Debug, Args)]
@@ -50,6 +57,13 @@ pub(crate) struct Simulate {
     /// Flow schemas and priority levels: files, directories, or `-` for standard input. Default: the objects of the preset.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     objects: Vec<PathBuf>,
+
+    #[command(flatten)]
+    cluster: ClusterFlags,
+
+    /// Whose objects are simulated without --objects under the preset `kubernetes`: a release of Kubernetes [default: the newest known].
+    #[arg(long, value_name = "VERSION")]
+    kubernetes: Option<KubernetesVersion>,
 
     /// Other objects to compare with, on the same arrivals.
     #[arg(long, value_name = "FILE", num_args = 1..)]

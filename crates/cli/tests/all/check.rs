@@ -130,9 +130,7 @@ fn exit_codes_follow_the_severity() {
     assert_eq!(["good.yaml", "old.yaml", "warning.yaml", "error.yaml"].map(|file| code(&[file])), [0, 0, 0, 1]);
     assert_eq!(["old.yaml", "warning.yaml"].map(|file| code(&["--strict", file])), [0, 1]);
     for arguments in [
-        &["wrong.yaml"][..],
-        &["broken.yaml"],
-        &["empty.yaml"],
+        &["empty.yaml"][..],
         &["absent.yaml"],
         &["--seats", "0", "good.yaml"],
         &["--explain", "no-such-rule"],
@@ -145,8 +143,58 @@ fn exit_codes_follow_the_severity() {
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{arguments:?}");
         assert!(text(&output.stderr).starts_with("evenkeel: "), "{arguments:?}");
     }
-    let said = text(&check_with(folder.path(), &["wrong.yaml"], "").stderr);
-    assert!(said.starts_with("evenkeel: wrong.yaml:6:23: "), "{said}");
+}
+
+/// TL-3 and TL-4: what cannot be decoded is a finding in every format, and the other files are checked all the same.
+#[test]
+fn one_bad_file_does_not_hide_the_others() {
+    let template =
+        "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata:\n  name: {{ .Release.Name }}\n";
+    let folder = folder(&[
+        ("wrong.yaml", &SCHEMA.replace("500", "[5]")),
+        ("broken.yaml", "apiVersion: flowcontrol.apiserver.k8s.io/v1\na: b: c\n"),
+        ("chart.yaml", template),
+        ("error.yaml", &schema("a", "nowhere")),
+    ]);
+    let (code, printed) = check(folder.path(), &["-o", "json", "."]);
+    assert_eq!(code, 2);
+    let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let found: Vec<String> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| {
+            let object = format!(
+                "{} {}",
+                finding["object"]["kind"].as_str().unwrap(),
+                finding["object"]["name"].as_str().unwrap()
+            );
+            format!(
+                "{} {}:{} {object}",
+                finding["rule"].as_str().unwrap(),
+                finding["file"].as_str().unwrap(),
+                finding["line"]
+            )
+        })
+        .collect();
+    let expected = [
+        "invalid-object ./broken.yaml:2 File ./broken.yaml",
+        "invalid-object ./chart.yaml:4 File ./chart.yaml",
+        "invalid-object ./wrong.yaml:6 FlowSchema NAME",
+        "dangling-level ./error.yaml:5 FlowSchema a",
+    ];
+    assert_eq!(found, expected, "{printed}");
+    assert!(printed.contains("this is a template (it has \\\"{{\\\"); render it first (`helm template`)"), "{printed}");
+    let (code, printed) = check(folder.path(), &["-o", "github", "."]);
+    assert_eq!((code, printed.lines().filter(|line| line.starts_with("::error file=")).count()), (2, 4), "{printed}");
+    let (code, printed) = check(folder.path(), &["-o", "sarif", "."]);
+    let log: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, log["runs"][0]["results"].as_array().unwrap().len()), (2, 4));
+    let (code, printed) = check(folder.path(), &["wrong.yaml", "error.yaml"]);
+    assert!(
+        code == 2 && printed.contains(" --> wrong.yaml:6:23\n") && printed.ends_with("2 errors in 1 object\n"),
+        "{printed}"
+    );
 }
 
 /// TL-9, TL-17
@@ -264,7 +312,8 @@ fn nothing_is_found_in_deploy_and_examples() {
         assert_eq!(code, 0, "{printed}");
     }
     let mistakes = check_with(&root(), &["examples/mistakes.yaml"], "");
-    assert_eq!((mistakes.status.code(), text(&mistakes.stderr).lines().count()), (Some(2), 5));
+    let printed = text(&mistakes.stdout);
+    assert_eq!((mistakes.status.code(), printed.matches("error[invalid-object]").count()), (Some(2), 5), "{printed}");
 }
 
 /// TL-16
@@ -331,7 +380,8 @@ fn tests_in_files_are_run() {
     assert!(printed.contains(r#"the request gets schema "catch-all" instead of "a""#), "{printed}");
     let odd = check_with(folder.path(), &["odd.yaml"], "");
     assert_eq!(odd.status.code(), Some(2));
-    assert!(text(&odd.stderr).contains("odd.yaml:11:1: ClassificationTest: "), "{}", text(&odd.stderr));
+    let printed = text(&odd.stdout);
+    assert!(printed.contains("ClassificationTest: ") && printed.contains(" odd.yaml:11:1\n"), "{printed}");
 }
 
 /// TL-11
@@ -358,8 +408,9 @@ fn what_is_assumed_of_the_server_can_be_said() {
         report["findings"].as_array().unwrap().iter().any(|finding| finding["rule"] == rule)
     };
     for (rule, without, with) in [
-        ("few-seats", &[][..], &["--seats", "10"][..]),
-        ("few-seats", &[], &["--widest", "1000"]),
+        ("few-seats", &[][..], &["--seats", "1"][..]),
+        ("few-seats", &["--preset", "plain"], &["--preset", "plain", "--widest", "1000"]),
+        ("hand-too-wide", &[], &["--seats", "7"]),
         ("bufferbloat", &[], &["--service-time", "30s"]),
         ("bufferbloat", &[], &["--wait-limit", "10ms"]),
         ("lends-everything", &["--borrowing", "immediate"], &[]),
