@@ -12,13 +12,12 @@ use evenkeel_engine::controller::{Applied, Borrowing, Controller, Dangling, Obje
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::{Arrival, Rejection, RequestId};
 use evenkeel_engine::time::Instant;
-use evenkeel_engine::{Attributes, Classification, LevelId, LevelInfo, WorkEstimate};
+use evenkeel_engine::{Attributes, Classification, LevelId, LevelInfo, RequestInfo, User, WorkEstimate};
 
 use crate::control::admission::Admission;
 use crate::control::admit::{Admit, Arrived, Place, Waiting};
 use crate::control::builder::FlowControlBuilder;
 use crate::control::clock::{Clock, nanos};
-use crate::control::core::Waiter;
 use crate::control::core_events::Arriving;
 use crate::control::counts::{Access, Mark};
 use crate::control::digests::{DigestId, Digests};
@@ -299,6 +298,14 @@ impl FlowControl {
         self.shared.wait_limit_ns.store(whole_ns(limit), Ordering::Relaxed);
     }
 
+    /// Whether two requests of one user belong to the same flow schema. For those who read a request in two ways, and must not decide by
+    /// the wrong one.
+    pub fn belong_together(&self, user: &User, one: &RequestInfo<'_>, other: &RequestInfo<'_>) -> bool {
+        let snapshot = self.shared.snapshot.load();
+        let schema = |request| snapshot.configuration.classify(Attributes { user, request }).index;
+        schema(one) == schema(other)
+    }
+
     /// Lets a request in: the future waits until the request may run, and gives its [`Permit`].
     ///
     /// The request arrives with the first poll, and leaves its queue when the future is dropped.
@@ -318,24 +325,31 @@ impl FlowControl {
     }
 
     /// The same for a request about which there is more to say.
+    #[expect(clippy::needless_pass_by_value, reason = "a request arrives once")]
     pub fn arrive_request<W: EstimateWork>(&self, request: FlowRequest<'_, W>) -> Arrived {
+        Arrived::new(self.take_in_request(&request))
+    }
+
+    #[inline]
+    pub(crate) fn take_in_request<W: EstimateWork>(&self, request: &FlowRequest<'_, W>) -> Place {
         let FlowRequest { attributes, work, patience, details, is_watch, is_long_running, watches, times } = request;
-        let (head, digest) = (details.as_ref().map(Details::head), DigestId::default());
+        let (attributes, patience, is_watch, watches) = (*attributes, *patience, *is_watch, *watches);
+        let (head, digest) = (details.as_deref().map(Details::head), DigestId::default());
         let estimate = |level: &LevelInfo| {
             let query = Query::new("");
             work.estimate(&WorkInput { attributes, level, query, watches, extra: &() })
         };
-        Arrived::new(self.take_in(&Incoming {
+        self.take_in(&Incoming {
             attributes,
             estimate,
             patience,
             head,
             digest,
             is_watch,
-            is_long_running: is_watch || is_long_running,
+            is_long_running: is_watch || *is_long_running,
             watches,
             times: times.as_ref(),
-        }))
+        })
     }
 
     #[inline]
@@ -412,11 +426,10 @@ impl FlowControl {
             trace::rejected(class.schema, work, reason);
             return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), None, destination))));
         }
-        let waiter = Waiter { waker: None, details, mark };
         let wait_limit = request.patience.limit(self.shared.wait_limit(), self.shared.preset);
         let wait_until = now + nanos(wait_limit);
         let watches = request.watches;
-        let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches, is_long_running };
+        let arriving = Arriving { flow: class.flow(), work, wait_until, mark, details, watches, is_long_running };
         let (id, queue, is_started, change) = match core.arrive(now, arriving, &mut wakers) {
             Arrival::Started { id, queue } => (id, queue, true, None),
             Arrival::Waiting { id, queue } => (id, Some(queue), false, core.take_earlier_timeout()),
