@@ -201,9 +201,8 @@ fn changes(environment: &Environment, seats: &Seats) -> Vec<(Nanos, Change)> {
 
 /// One level that has all seats, with one queue for all.
 fn objects() -> [AnyObject; 2] {
-    let level = PriorityLevelConfiguration::builder(LEVEL).limited(|level| {
-        level.shares(100).queue(|queue| queue.queues(1).hand_size(1).queue_length_limit(1_000_000))
-    });
+    let level = PriorityLevelConfiguration::builder(LEVEL)
+        .limited(|level| level.shares(100).queue(|queue| queue.queues(1).hand_size(1).queue_length_limit(1_000_000)));
     let schema = FlowSchema::builder(LEVEL).priority_level(LEVEL).rule(|rule| rule.group("*").everything());
     [level.build().into(), schema.build().into()]
 }

@@ -78,8 +78,10 @@ pub fn dearer_mix() -> [Scenario; 2] {
 /// Requests take 90 ms elsewhere in addition, after 20 s.
 pub fn elsewhere() -> [Scenario; 2] {
     let elsewhere = Steps::new(&[(0.0, 0.0), (20.0, 0.09)]);
-    let environments =
-        [("+90 ms elsewhere, k servers", Environment::servers(), 220.0), ("+90 ms elsewhere, collapse", Environment::collapse(), 150.0)];
+    let environments = [
+        ("+90 ms elsewhere, k servers", Environment::servers(), 220.0),
+        ("+90 ms elsewhere, collapse", Environment::collapse(), 150.0),
+    ];
     environments.map(|(name, environment, right)| {
         let environment = Environment { elsewhere: elsewhere.clone(), ..environment };
         let scenario = Scenario::new(name, environment, 60.0, 20.0).learnt();
@@ -118,13 +120,17 @@ pub fn others() -> Vec<Scenario> {
         work: Steps::constant(0.002),
         ..Environment::collapse().load(1.4)
     };
-    let wide = |name, start| Scenario { right: Steps::constant(200.0), ..Scenario::new(name, wide.clone(), 12.0, start) };
+    let wide =
+        |name, start| Scenario { right: Steps::constant(200.0), ..Scenario::new(name, wide.clone(), 12.0, start) };
     vec![
         Scenario::new("scalability law from 2, 3 x", Environment::scalability(), 60.0, 2.0),
         Scenario::new("k servers from 2, 3 x", Environment::servers(), 60.0, 2.0),
         wide("200 slots of 2 ms from 2", 2.0),
         wide("200 slots of 2 ms from 2000", 2000.0),
-        Scenario { right: Steps::constant(29.0), ..Scenario::new("noisy from 10, 3 x", Environment::noisy(), 60.0, 10.0) },
+        Scenario {
+            right: Steps::constant(29.0),
+            ..Scenario::new("noisy from 10, 3 x", Environment::noisy(), 60.0, 10.0)
+        },
     ]
 }
 

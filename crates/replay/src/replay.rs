@@ -106,7 +106,13 @@ impl Settings {
             Preset::Kubernetes => Borrowing::Periodic,
             Preset::Plain => Borrowing::Immediate,
         };
-        Self { preset, concurrency: concurrency.into(), borrowing, wait_limit: 15 * SECOND, object_numbers: ObjectNumbers::default() }
+        Self {
+            preset,
+            concurrency: concurrency.into(),
+            borrowing,
+            wait_limit: 15 * SECOND,
+            object_numbers: ObjectNumbers::default(),
+        }
     }
 }
 

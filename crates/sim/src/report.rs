@@ -276,7 +276,8 @@ fn badness(tally: &Tally) -> (bool, Nanos, std::cmp::Reverse<u64>) {
 impl LimitReport {
     fn new(limit: &AutoLimit) -> Self {
         let status = limit.status();
-        let changes = limit.changes_since(0).filter(|(_, change)| !change.reason.is_routine() || change.from != change.to);
+        let changes =
+            limit.changes_since(0).filter(|(_, change)| !change.reason.is_routine() || change.from != change.to);
         let changes = changes.map(|(_, change)| LimitChangeReport {
             at: rounded(seconds(change.at.as_nanos().into())),
             from: change.from,

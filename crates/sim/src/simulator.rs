@@ -408,7 +408,9 @@ impl<T: Copy> Simulator<T> {
     /// Lets time pass until every request has ended, or none of them can end any more.
     pub fn drain(&mut self, outcomes: &mut impl Outcomes<T>) {
         while self.engine.levels().any(|level| !level.queue_set.is_idle()) {
-            let Some(next) = self.next_of_requests().filter(|next| *next < self.now.saturating_add(DRAIN_MAX)) else { break };
+            let Some(next) = self.next_of_requests().filter(|next| *next < self.now.saturating_add(DRAIN_MAX)) else {
+                break;
+            };
             self.run_until(next.saturating_add(SECOND), outcomes);
         }
         self.close_records();

@@ -62,7 +62,12 @@ fn recovery(bars: &mut Bars) {
 fn tell_recovery(bars: &mut Bars, name: &str, figures: &Figures, bar: f64) {
     let seconds = figures.recovery.seconds();
     let within = figures.recovery.within(bar);
-    bars.add(&format!("limit: {name}: 90 % reached, the slowest of 20 seeds"), seconds.worst, "s", Bar::AtMost(bar, "s"));
+    bars.add(
+        &format!("limit: {name}: 90 % reached, the slowest of 20 seeds"),
+        seconds.worst,
+        "s",
+        Bar::AtMost(bar, "s"),
+    );
     let name = format!("limit: {name}: the average of those that got there; {within} of 20 within the bar");
     bars.add(&name, seconds.mean, "s", Bar::None);
 }
@@ -106,7 +111,12 @@ fn step(bars: &mut Bars) {
         best += below(&right, 100, 150);
     }
     let each = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / 20.0;
-    bars.add("limit: 0.5 → 10 x: windows of 100 ms below 0.9 in the first second", each(first), "of 10", Bar::AtMost(0.0, "of 10"));
+    bars.add(
+        "limit: 0.5 → 10 x: windows of 100 ms below 0.9 in the first second",
+        each(first),
+        "of 10",
+        Bar::AtMost(0.0, "of 10"),
+    );
     bars.add("limit: 0.5 → 10 x: the same in the first five seconds", each(later), "of 50", Bar::None);
     bars.add("limit: 0.5 → 10 x: the same, with the fixed limit", each(best), "of 50", Bar::None);
 }

@@ -143,8 +143,12 @@ impl fmt::Display for LimitChange {
             LimitReason::NobodyWaits => write!(f, "{to}: nobody waits"),
             LimitReason::Probe(elasticity) => write!(f, "probe {from} → {to}: {elasticity}"),
             LimitReason::Ceiling { seats, cause } => write!(f, "ceiling {seats}: {cause} above it"),
-            LimitReason::Room(factor) => write!(f, "room for bursts up to {factor:.2} × {from}: short waits at light load"),
-            LimitReason::Brake { failed } => write!(f, "brake {from} → {to}: {:.0} % of the requests failed", failed * 100.0),
+            LimitReason::Room(factor) => {
+                write!(f, "room for bursts up to {factor:.2} × {from}: short waits at light load")
+            }
+            LimitReason::Brake { failed } => {
+                write!(f, "brake {from} → {to}: {:.0} % of the requests failed", failed * 100.0)
+            }
             LimitReason::BrakeReleased => {
                 write!(f, "back {from} → {to}: braking does not help, the failures do not come from load")
             }

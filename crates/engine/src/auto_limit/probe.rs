@@ -102,8 +102,8 @@ impl AutoLimit {
         let seconds = window.sums.seconds;
         let half = self.half_width() / self.limit;
         let deviation = window.variance().sqrt();
-        let is_sure = deviation <= 0.4 * half
-            || turnovers >= 5.0 && (seconds >= 0.1 && deviation <= half || seconds >= 0.4);
+        let is_sure =
+            deviation <= 0.4 * half || turnovers >= 5.0 && (seconds >= 0.1 && deviation <= half || seconds >= 0.4);
         if seconds < 0.05 || !self.is_enough(turnovers, 2.0, is_sure) || self.has_jumped(now, &window) {
             return;
         }

@@ -120,7 +120,10 @@ fn changes_are_told_in_sentences() {
     assert_eq!(told[0], "search from 10: the capacity of the service is not known yet", "{told:#?}");
     assert!(told[1].starts_with("trial 10 → 5: elasticity 1.00 ± 0."), "{told:#?}");
     assert!(told[1].ends_with(": not taken"), "{told:#?}");
-    assert!(told.iter().any(|sentence| sentence.starts_with("trial 10 → 20: ") && sentence.ends_with(": taken")), "{told:#?}");
+    assert!(
+        told.iter().any(|sentence| sentence.starts_with("trial 10 → 20: ") && sentence.ends_with(": taken")),
+        "{told:#?}"
+    );
     assert!(told.iter().any(|sentence| sentence.ends_with(": the search has ended")), "{told:#?}");
 }
 
