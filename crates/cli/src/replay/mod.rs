@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use evenkeel_api::Preset;
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_engine::digest::parse_duration;
 use evenkeel_engine::time::Nanos;
@@ -22,7 +23,7 @@ use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::ClusterFlags;
 use crate::report_page;
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, width};
-use crate::usage::number;
+use crate::usage::concurrency;
 pub(crate) use json::FIELDS;
 use progress::Progress;
 
@@ -72,8 +73,9 @@ pub(crate) struct Replay {
     against: Vec<PathBuf>,
 
     /// How many seats the server has. For a kube-apiserver: --max-requests-inflight plus --max-mutating-requests-inflight.
-    #[arg(long, visible_alias = "seats", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
-    concurrency: u32,
+    /// With `auto` or `auto:MIN..MAX`, it finds out how many are right, as far as the service times of a log can tell.
+    #[arg(long, visible_alias = "seats", value_name = "N", default_value = "600", value_parser = concurrency)]
+    concurrency: Concurrency,
 
     /// How long a request may wait for a seat.
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = span)]
@@ -190,7 +192,7 @@ impl Replay {
     fn settings(&self, inputs: &[Input]) -> Result<Settings> {
         let is_kubernetes = inputs.iter().all(|input| input.format().is_kubernetes());
         let preset = self.preset.unwrap_or(if is_kubernetes { Preset::Kubernetes } else { Preset::Plain });
-        let mut settings = Settings::new(preset, self.concurrency.into());
+        let mut settings = Settings::new(preset, self.concurrency.clone());
         settings.wait_limit = self.wait_limit;
         settings.borrowing = self.borrowing.unwrap_or(settings.borrowing);
         if let Some(file) = &self.object_counts {

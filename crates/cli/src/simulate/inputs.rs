@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use evenkeel_api::{Preset, bootstrap};
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_sim::workload::{Change, Workload};
 use evenkeel_sim::{Scenario, ServerSettings};
@@ -19,6 +20,8 @@ pub(super) struct Inputs {
     pub(super) workload: Workload,
     /// One configuration, or two to be compared.
     pub(super) configurations: Vec<Configuration>,
+    /// The seats of the server, as the user wrote them.
+    pub(super) concurrency: Concurrency,
 }
 
 /// A configuration, and what it is called.
@@ -36,7 +39,7 @@ impl Inputs {
         let preset = arguments.preset;
         let workload = read_workload(&arguments.workload, preset)?;
         let applied = read_applied(&workload, &arguments.workload, preset)?;
-        let mut settings = ServerSettings::new(i64::from(arguments.concurrency));
+        let mut settings = ServerSettings::new(0).concurrency(&arguments.concurrency);
         settings.preset = preset;
         settings.borrowing = arguments.borrowing.unwrap_or(match preset {
             Preset::Kubernetes => Borrowing::Periodic,
@@ -52,7 +55,7 @@ impl Inputs {
             configurations.push(configured(name_of(&arguments.against), read_objects(&arguments.against, preset)?));
         }
         name_shortly(&mut configurations);
-        Ok(Self { workload, configurations })
+        Ok(Self { workload, configurations, concurrency: arguments.concurrency.clone() })
     }
 }
 
@@ -106,7 +109,7 @@ fn read_applied(workload: &Workload, path: &Path, preset: Preset) -> Result<Vec<
     let folder = path.parent().unwrap_or(Path::new(""));
     let files = workload.events.iter().filter_map(|event| match &event.change {
         Change::Apply(file) => Some(folder.join(file)),
-        Change::Slots(_) | Change::Concurrency(_) => None,
+        Change::Slots(_) | Change::Failing(_) | Change::Concurrency(_) => None,
     });
     files.map(|file| read_objects(&[file], preset)).collect()
 }

@@ -14,6 +14,7 @@ use anyhow::Result;
 use clap::Args;
 use evenkeel_api::Preset;
 use evenkeel_api::bootstrap::KubernetesVersion;
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::controller::Borrowing;
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ use crate::remote::ClusterFlags;
 use crate::report_page;
 use crate::subcommand::complain;
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
-use crate::usage::number;
+use crate::usage::{concurrency, number};
 use inputs::Inputs;
 use runs::{Figures, Simulated};
 
@@ -69,9 +70,9 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     against: Vec<PathBuf>,
 
-    /// How many seats the server has.
-    #[arg(long, visible_alias = "seats", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
-    concurrency: u32,
+    /// How many seats the server has, or `auto` or `auto:MIN..MAX`: as many as it finds out to be right.
+    #[arg(long, visible_alias = "seats", value_name = "N", default_value = "600", value_parser = concurrency)]
+    concurrency: Concurrency,
 
     /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate`. Default: that of the preset.
     #[arg(long, value_name = "MODE")]
