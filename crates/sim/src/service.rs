@@ -231,7 +231,12 @@ impl Service {
         self.as_of = now;
     }
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a ratio from 0 to 1, in fixed point")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a ratio from 0 to 1, in fixed point"
+    )]
     fn set_speed(&mut self) {
         self.speed = ((FULL_SPEED as f64 / self.slowness()) as u64).clamp(1, FULL_SPEED);
     }

@@ -28,8 +28,8 @@ fn goodput(bars: &mut Bars) {
                 let figures = measure(&scenario, SEEDS);
                 let name = format!("limit: {}: goodput", scenario.name);
                 bars.add(&name, figures.goodput.mean, "x", Bar::AtLeast(bar, "x"));
-                bars.add(&format!("{name}, the worst seed"), figures.goodput.worst, "x", Bar::None);
-                bars.add(&format!("limit: {}: p99 inside", scenario.name), figures.held_p99 * 1e3, "ms", Bar::None);
+                bars.add(format!("{name}, the worst seed"), figures.goodput.worst, "x", Bar::None);
+                bars.add(format!("limit: {}: p99 inside", scenario.name), figures.held_p99 * 1e3, "ms", Bar::None);
             }
         }
     }
@@ -63,7 +63,7 @@ fn tell_recovery(bars: &mut Bars, name: &str, figures: &Figures, bar: f64) {
     let seconds = figures.recovery.seconds();
     let within = figures.recovery.within(bar);
     bars.add(
-        &format!("limit: {name}: 90 % reached, the slowest of 20 seeds"),
+        format!("limit: {name}: 90 % reached, the slowest of 20 seeds"),
         seconds.worst,
         "s",
         Bar::AtMost(bar, "s"),
@@ -154,9 +154,9 @@ fn others(bars: &mut Bars) {
     for scenario in scenarios::others() {
         if bars.wants("limit") {
             let figures = measure(&scenario, SEEDS);
-            bars.add(&format!("limit: {}: goodput", scenario.name), figures.goodput.mean, "x", Bar::None);
+            bars.add(format!("limit: {}: goodput", scenario.name), figures.goodput.mean, "x", Bar::None);
             let seconds = figures.recovery.seconds();
-            bars.add(&format!("limit: {}: 90 % reached, the slowest", scenario.name), seconds.worst, "s", Bar::None);
+            bars.add(format!("limit: {}: 90 % reached, the slowest", scenario.name), seconds.worst, "s", Bar::None);
         }
     }
 }

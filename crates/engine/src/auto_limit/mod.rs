@@ -91,6 +91,8 @@ pub struct AutoLimit {
 }
 
 /// What a limit knows of its service, to be kept for the next start (AL-3).
+///
+/// Not `#[non_exhaustive]`: callers make it of what they kept, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Learnt {
     /// The limit.
@@ -228,7 +230,7 @@ impl AutoLimit {
 
     /// What to keep for the next start; `None` as long as the limit is not known.
     pub fn learnt(&self) -> Option<Learnt> {
-        self.is_known.then(|| Learnt { limit: self.limit, ln_cost: self.probing.usual, peak: self.load.peak })
+        self.is_known.then_some(Learnt { limit: self.limit, ln_cost: self.probing.usual, peak: self.load.peak })
     }
 
     /// The state, for metrics and for people.
@@ -293,7 +295,7 @@ impl AutoLimit {
     /// Applies a limit, and starts a window.
     fn apply(&mut self, phase: Phase, seats: f64) {
         let seats = seats.clamp(self.min(), self.max());
-        let is_change = round_seats(seats) != self.applied_seats();
+        let is_change = whole_seats(seats) != whole_seats(self.applied);
         self.phase = phase;
         self.applied = seats;
         self.window = Window::default();

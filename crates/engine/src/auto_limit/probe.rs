@@ -6,7 +6,7 @@ use super::{
     AutoLimit, CLIFF, CeilingCause, Elasticity, GOAL, LimitReason, Phase, SearchCause, distance, round_seats, seconds,
 };
 use crate::elementary::exp;
-use crate::time::{Instant, MILLISECOND, Nanos, SECOND};
+use crate::time::{Instant, MILLISECOND, Nanos};
 
 /// What is known while the limit is held.
 #[derive(Debug, Clone)]
@@ -174,7 +174,7 @@ impl AutoLimit {
     fn hold_span(&self, now: Instant) -> Nanos {
         let pair = seconds(now - self.probing.pair_began);
         let span = HOLD_FACTOR * pair * self.half_width() / self.limit;
-        (span.clamp(0.4, 300.0) * SECOND as f64) as Nanos
+        (span.clamp(0.4, 300.0) * 1e9) as Nanos
     }
 
     /// Whether the seat-time for a response has left its usual place. Twice in a row begins a search.
@@ -204,7 +204,7 @@ impl AutoLimit {
         }
         if is_at_limit {
             // This window is the first half of a trial.
-            self.begin_trial_from(now, *window);
+            self.begin_trial_from(now, window);
         }
         true
     }

@@ -110,8 +110,8 @@ impl AutoLimit {
     }
 
     /// A window at the limit is there already: the trial can begin.
-    pub(super) fn begin_trial_from(&mut self, now: Instant, base: Window) {
-        self.search.base = base;
+    pub(super) fn begin_trial_from(&mut self, now: Instant, base: &Window) {
+        self.search.base = *base;
         self.try_next(now);
     }
 
@@ -119,7 +119,8 @@ impl AutoLimit {
         let deviation_max = 0.7 * DEVIATION_MAX * self.search.step;
         let is_sure = self.window.variance() <= deviation_max * deviation_max;
         if self.is_enough(turnovers, 1.5, is_sure) {
-            self.begin_trial_from(now, self.window);
+            let base = self.window;
+            self.begin_trial_from(now, &base);
         }
     }
 
@@ -151,7 +152,7 @@ impl AutoLimit {
             self.set_ceiling(now, seats, CeilingCause::Collapse);
         }
         if is_taken {
-            self.go_on(now, elasticity.value, window);
+            self.go_on(now, elasticity.value, &window);
         } else {
             self.refuse(now);
         }
@@ -160,7 +161,7 @@ impl AutoLimit {
     fn try_next(&mut self, now: Instant) {
         let (limit, sign) = (self.limit_seats(), self.search.direction.sign());
         let mut seats = round_seats(self.limit * exp(sign * self.search.step));
-        if seats == limit {
+        if whole_seats(seats) == whole_seats(limit) {
             seats += sign;
         }
         if self.search.is_upward() {
@@ -200,7 +201,7 @@ impl AutoLimit {
     }
 
     /// A trial was taken: its window is what the next one is compared with.
-    fn go_on(&mut self, now: Instant, elasticity: f64, window: Window) {
+    fn go_on(&mut self, now: Instant, elasticity: f64, window: &Window) {
         let search = &mut self.search;
         if search.is_upward() && elasticity < 0.6 {
             // The knee is inside of this step.
@@ -208,7 +209,7 @@ impl AutoLimit {
         } else if search.has_moved && (elasticity - 0.5) * search.direction.sign() > 0.2 {
             search.step = (2.0 * search.step).min(STEP_MAX);
         }
-        search.base = window;
+        search.base = *window;
         search.has_moved = true;
         if !self.ends_search(now) {
             self.try_next(now);
