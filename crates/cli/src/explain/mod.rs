@@ -265,9 +265,12 @@ impl Explain {
             let paths = kubeconfig::paths(self.kubeconfig.as_deref())?;
             kubeconfig::read(&paths, self.context.as_deref())?
         } else {
-            let from = match &config.objects {
-                Some(path) => format!("those of {}", path.display()),
-                None => format!("those that the preset {preset} starts with"),
+            let from = match (&config.objects, &self.config) {
+                (Some(path), _) => format!("those of {}", path.display()),
+                (None, Some(file)) if config.short_form().is_some() => {
+                    format!("those of `levels` and `match` in {}", file.display())
+                }
+                (None, _) => format!("those that the preset {preset} starts with"),
             };
             let objects = source(config).next().await.map_err(|error| WrongUsage(error.to_string()))?;
             return Ok((objects, from));
