@@ -136,41 +136,107 @@ pub struct NotUnderstood {
     problem: String,
 }
 
-/// An annotation: its name, the kind of object that it is for, and what is wrong with a value.
-struct Known {
-    name: &'static str,
-    kind: Kind,
+/// An annotation: its name, the kind of object that it is for, what is wrong with a value, and what the reference says of it.
+pub(crate) struct Known {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
     check: fn(&str) -> Result<(), String>,
+    pub(crate) values: &'static str,
+    pub(crate) default: &'static str,
+    pub(crate) about: &'static str,
 }
 
-const KNOWN: [Known; 11] = [
-    Known { name: QUEUING, kind: Kind::PriorityLevelConfiguration, check: |value| read_queuing(value).map(drop) },
+pub(crate) const KNOWN: [Known; 11] = [
+    Known {
+        name: QUEUING,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_queuing(value).map(drop),
+        values: "`shuffle-sharded`, `per-flow`",
+        default: "`shuffle-sharded`",
+        about: "How requests wait: in queues that flows share, or in a queue for each flow.",
+    },
     Known {
         name: BORROWING_WEIGHT,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_weight(value, "the nominal shares are").map(drop),
+        values: "integer from 1 to 10000",
+        default: "its nominal shares",
+        about: "How many seats the level borrows for each one of a level of weight 1, where levels borrow at once.",
     },
     Known {
         name: MAX_LONG_RUNNING,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_count(value).map(drop),
+        values: "integer from 0",
+        default: "no limit",
+        about: "How many long-running requests the level lets in at a time.",
     },
     Known {
         name: NEWCOMER_SEATS,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_newcomer_seats(value).map(drop),
+        values: "`auto`, a number of seats, a percentage",
+        default: "`auto`",
+        about: "How many seats are kept for flows of which nothing runs, in a level that queues per flow.",
     },
     Known {
         name: FLOW_SEATS_MAX,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_flow_seats_max(value).map(drop),
+        values: "a number of seats from 1, a percentage from `1%`",
+        default: "no limit",
+        about: "How many seats one flow may hold, in a level that queues per flow.",
     },
-    Known { name: FLOW_WEIGHT, kind: Kind::FlowSchema, check: |value| read_weight(value, "1 is").map(drop) },
-    Known { name: MATCH_HEADERS, kind: Kind::FlowSchema, check: |value| read_headers(value).map(drop) },
-    Known { name: MATCH_PATHS, kind: Kind::FlowSchema, check: |value| read_path_match(value).map(drop) },
-    Known { name: FLOW_BY, kind: Kind::FlowSchema, check: |value| read_flow_by(value).map(drop) },
-    Known { name: SEATS, kind: Kind::FlowSchema, check: |value| read_seats(value).map(drop) },
-    Known { name: WAIT_LIMIT, kind: Kind::PriorityLevelConfiguration, check: |value| read_wait_limit(value).map(drop) },
+    Known {
+        name: WAIT_LIMIT,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_wait_limit(value).map(drop),
+        values: "a duration up to `1h`, as `30s`",
+        default: "the server's limit",
+        about: "How long requests wait for a seat, if they have no deadline and no limit of their own.",
+    },
+    Known {
+        name: FLOW_WEIGHT,
+        kind: Kind::FlowSchema,
+        check: |value| read_weight(value, "1 is").map(drop),
+        values: "integer from 1 to 10000",
+        default: "1",
+        about: "How many seats each flow gets for each one of a flow of weight 1, in a level that queues per flow.",
+    },
+    Known {
+        name: FLOW_BY,
+        kind: Kind::FlowSchema,
+        check: |value| read_flow_by(value).map(drop),
+        values: "`address`, `path`, `header:NAME`",
+        default: "the `distinguisherMethod`",
+        about: "What tells flows apart. Requests without the header are one flow; where the address is not known, the user stands \
+                for it.",
+    },
+    Known {
+        name: MATCH_HEADERS,
+        kind: Kind::FlowSchema,
+        check: |value| read_headers(value).map(drop),
+        values: "JSON: `{\"X-Plan\": [\"gold\", \"silver\"]}`, `{\"X-Plan\": \"*\"}`",
+        default: "every request",
+        about: "The headers that requests must have to match, beside the rules: at most 8 headers with 64 values each. A header that is \
+                there twice counts as absent. If the value is not understood, no request matches.",
+    },
+    Known {
+        name: MATCH_PATHS,
+        kind: Kind::FlowSchema,
+        check: |value| read_path_match(value).map(drop),
+        values: "`exact`, `below`",
+        default: "`below`",
+        about: "Whether `/a` in `nonResourceURLs` stands for itself alone, or also for what is below it.",
+    },
+    Known {
+        name: SEATS,
+        kind: Kind::FlowSchema,
+        check: |value| read_seats(value).map(drop),
+        values: "integer from 0 to 1000000",
+        default: "what is estimated",
+        about: "How many seats each request takes while it runs.",
+    },
 ];
 
 /// How the requests of a level with these annotations wait.
