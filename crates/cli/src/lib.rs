@@ -30,6 +30,7 @@ mod signals;
 mod simulate;
 mod subcommand;
 mod terminal;
+mod tool_settings;
 mod top;
 mod usage;
 

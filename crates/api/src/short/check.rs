@@ -185,10 +185,10 @@ impl Finder<'_> {
             (None, false) => self.add("", "does not say where requests go; add `level: NAME` or `exempt: true`"),
             (Some(_), true) => self.add("exempt", "the match names a level too; keep one of `level` and `exempt`"),
             (Some(level), false) if level == EXEMPT => {
-                self.add("level", "write `exempt: true` instead of `level: exempt`")
+                self.add("level", "write `exempt: true` instead of `level: exempt`");
             }
             (Some(level), false) if !levels.contains(&level.as_str()) => {
-                self.add("level", unknown_level(level, levels))
+                self.add("level", unknown_level(level, levels));
             }
             _ => {}
         }

@@ -77,18 +77,15 @@ impl ShortForm {
         let levels = root.get("levels").map(|node| reader.levels(node)).unwrap_or_default();
         let rules = root.get("match").map(|node| reader.rules(node)).unwrap_or_default();
         let form = Self { levels, rules };
-        // What could not be read leaves a hole, of which nothing more is to be said.
-        let is_holed = |field: &str| {
-            let item = |field: &str| {
-                field.split('.').take(if field.starts_with('m') { 1 } else { 2 }).map(str::to_owned).collect::<Vec<_>>()
-            };
-            problems.iter().any(|known| item(&known.field) == item(field))
+        // What could not be read leaves a hole, of which nothing more is to be said: `levels.a`, `match[0]`.
+        let item = |field: &str| {
+            let parts = if field.starts_with("match") { 1 } else { 2 };
+            field.split('.').take(parts).map(str::to_owned).collect::<Vec<_>>()
         };
         let has_levels = !problems.iter().any(|known| known.field.starts_with("levels"));
         let is_about_hole = |problem: &ShortProblem| {
-            is_holed(&problem.field)
-                || !has_levels && problem.field.ends_with(".level")
-                || problem.field == "levels" && !has_levels
+            let is_about_level = problem.field == "levels" || problem.field.rsplit('.').next() == Some("level");
+            problems.iter().any(|known| item(&known.field) == item(&problem.field)) || !has_levels && is_about_level
         };
         let more: Vec<_> = form.problems().into_iter().filter(|problem| !is_about_hole(problem)).collect();
         problems.extend(more);

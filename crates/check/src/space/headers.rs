@@ -81,9 +81,8 @@ impl Headers {
         self.digits_of(number).all(|(header, digit)| {
             let mut asked = asked.iter().filter(|(name, _)| name.eq_ignore_ascii_case(&header.name));
             match (asked.next(), header.value(digit)) {
-                (None, _) => true,
+                (None, _) | (Some((_, HeaderValues::Any)), Some(_)) => true,
                 (Some(_), None) => false,
-                (Some((_, HeaderValues::Any)), Some(_)) => true,
                 (Some((_, HeaderValues::Listed(listed))), Some(value)) => listed.iter().any(|listed| listed == value),
             }
         })

@@ -217,7 +217,9 @@ mod tests {
     fn sf_2_exact_paths_stand_for_themselves() {
         let entries = ["/", "/a", "/a/", "/a/*", "/a/b"];
         let mut builder = PathsBuilder::default();
-        entries.iter().for_each(|entry| builder.add(entry, PathMatch::Exact));
+        for entry in entries {
+            builder.add(entry, PathMatch::Exact);
+        }
         let paths = builder.build();
         for number in paths.all().iter() {
             let example = paths.example(number);

@@ -9,6 +9,7 @@ mod text;
 
 use std::io;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -20,15 +21,18 @@ use evenkeel_engine::digest::parse_duration;
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{ObjectFiles, standard_input_once};
 use crate::terminal::{ColorChoice, pretty_json, print};
+use crate::tool_settings::ToolSettings;
 use crate::usage::number;
 use input::Input;
 
 const EXAMPLES: &str = "\
 Examples:
-  The objects of a cluster:
-    kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check -
+  Levels and matches, or objects, of a gateway's settings:
+    evenkeel check --config evenkeel.yaml
   The objects of your own service, with 50 seats:
-    evenkeel check --preset plain --borrowing immediate --widest 1 --seats 50 deploy/objects
+    evenkeel check --seats 50 deploy/objects
+  The objects of a cluster:
+    kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check --preset kubernetes -
   Fail on warnings too:
     evenkeel check --strict deploy/objects
   What a change does to requests:
@@ -41,8 +45,8 @@ Examples:
 /// Finds invalid objects, schemas and rules that no request can reach, levels without seats, flows that delay each other, and more.
 /// Each finding has a rule, a location, a description, a solution and, where it helps, a request that shows the problem.
 ///
-/// The defaults are those of a kube-apiserver. For your own service behind `serve`, add `--preset plain --borrowing immediate
-/// --widest 1`, and `--seats` with the `concurrency` of your gateway.
+/// With `--config`, everything is as the settings file of a gateway says: objects or `levels` and `match`, preset, seats, borrowing,
+/// time to wait and routes. Otherwise the defaults are those of `serve`; for a Kubernetes API, add `--preset kubernetes`.
 ///
 /// The files may be YAML or JSON, with several documents or lists, and may be compressed with gzip. A directory stands for all
 /// files in it. Documents of `kind: ClassificationTest` are run as tests. The annotation `evenkeel.dev/ignore: RULE,RULE` silences rules for an object.
@@ -52,8 +56,12 @@ Examples:
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Check {
     /// Files or directories; `-` is standard input.
-    #[arg(value_name = "FILES", required_unless_present = "explain")]
+    #[arg(value_name = "FILES", required_unless_present_any = ["explain", "config"])]
     files: Vec<PathBuf>,
+
+    /// The settings file of a gateway. Without FILES, its objects are checked.
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
+    config: Option<PathBuf>,
 
     /// Compare with these files: print which requests move to another schema or level.
     #[arg(long, value_name = "OLD", conflicts_with_all = ["explain", "calls"])]
@@ -75,33 +83,35 @@ pub(crate) struct Check {
     #[arg(long)]
     strict: bool,
 
-    /// The kind of server, which decides the verbs of non-resource rules and how seats are divided: `kubernetes` or `plain`.
-    #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
-    preset: Preset,
+    /// The kind of server, which decides the verbs of non-resource rules and how seats are divided: `kubernetes` or `plain`
+    /// [default: that of --config, or plain].
+    #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
+    preset: Option<Preset>,
 
     /// Add the suggested objects of the preset that the files do not have.
     #[arg(long)]
     with_suggested: bool,
 
-    /// How many seats the server has.
-    #[arg(long, visible_alias = "concurrency", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
-    seats: u32,
+    /// How many seats the server has [default: those of --config, or 600].
+    #[arg(long, visible_alias = "concurrency", value_name = "N", value_parser = number::<1_000_000>)]
+    seats: Option<u32>,
 
-    /// How long a request may wait.
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
-    wait_limit: Duration,
+    /// How long a request may wait [default: that of --config, or 15s].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    wait_limit: Option<Duration>,
 
     /// How long a request runs.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = duration)]
     service_time: Duration,
 
-    /// How many seats the widest request takes.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<1_000_000>)]
-    widest: u32,
+    /// How many seats the widest request takes [default: by the routes of --config, or 1; 10 with --preset kubernetes].
+    #[arg(long, value_name = "N", value_parser = number::<1_000_000>)]
+    widest: Option<u32>,
 
-    /// When levels borrow seats from each other: `periodic` or `immediate`.
-    #[arg(long, value_name = "WHEN", default_value_t = Borrowing::Periodic)]
-    borrowing: Borrowing,
+    /// When levels borrow seats from each other: `periodic` or `immediate` [default: that of --config, or immediate; periodic with
+    /// --preset kubernetes].
+    #[arg(long, value_name = "WHEN")]
+    borrowing: Option<Borrowing>,
 
     /// When the output is coloured.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
@@ -140,26 +150,34 @@ impl Check {
             print(&explain::page(rule, self.color.paint(&io::stdout()))?)?;
             return Ok(Exit::Success);
         }
-        if self.against.is_empty() { self.check() } else { self.compare() }
+        let mut settings = ToolSettings::read(self.config.as_deref())?;
+        settings.choose_preset(self.preset, self.output == Output::Text);
+        let paths = settings.object_paths(&self.files);
+        if let Some(file) = self.config.as_deref().filter(|_| paths.is_empty()) {
+            let fault = format!("{}: the settings have no objects to check; add `levels` and `match`", file.display());
+            return Err(WrongUsage(fault).into());
+        }
+        let (files, assumptions) = (ObjectFiles::read(&paths)?, self.assumptions(&settings));
+        if self.against.is_empty() { self.check(&files, &assumptions) } else { self.compare(&files, &assumptions) }
     }
 
-    fn assumptions(&self) -> Assumptions {
+    fn assumptions(&self, settings: &ToolSettings) -> Assumptions {
+        let config = settings.config();
         Assumptions {
-            preset: self.preset,
-            seats: self.seats,
-            wait_limit: self.wait_limit,
+            preset: config.preset,
+            seats: settings.seats(self.seats),
+            wait_limit: self.wait_limit.unwrap_or(config.timeouts.queue),
             service_time: self.service_time,
-            widest: self.widest,
-            borrowing: self.borrowing,
+            widest: self.widest.unwrap_or_else(|| settings.widest()),
+            borrowing: settings.borrowing(self.borrowing),
             ..Assumptions::default()
         }
     }
 
-    fn check(&self) -> Result<Exit> {
-        let files = ObjectFiles::read(&self.files)?;
-        let input = Input::new(&files, self.preset, self.with_suggested, self.calls.as_ref())?;
+    fn check(&self, files: &ObjectFiles, assumptions: &Assumptions) -> Result<Exit> {
+        let input = Input::new(files, assumptions.preset, self.with_suggested, self.calls.as_ref())?;
         let checked = Checked { objects: &input.objects, calls: &input.calls, tests: &input.tests };
-        let report = check_all(checked, &self.assumptions());
+        let report = check_all(checked, assumptions);
         let text = match self.output {
             Output::Text => text::Text::new(&input, self.color).report(&report),
             Output::Json => pretty_json(&report)?,
@@ -176,11 +194,11 @@ impl Check {
         if fails { Exit::Failure } else { Exit::Success }
     }
 
-    fn compare(&self) -> Result<Exit> {
-        let (old, new) = (ObjectFiles::read(&self.against)?, ObjectFiles::read(&self.files)?);
-        let old = input::located(&old, old.valid_objects(self.preset)?, self.preset, self.with_suggested)?;
-        let new = input::located(&new, new.valid_objects(self.preset)?, self.preset, self.with_suggested)?;
-        let outcome = evenkeel_check::diff(&old, &new, &self.assumptions());
+    fn compare(&self, new: &ObjectFiles, assumptions: &Assumptions) -> Result<Exit> {
+        let (preset, old) = (assumptions.preset, ObjectFiles::read(&self.against)?);
+        let old = input::located(&old, old.valid_objects(preset)?, preset, self.with_suggested)?;
+        let new = input::located(new, new.valid_objects(preset)?, preset, self.with_suggested)?;
+        let outcome = evenkeel_check::diff(&old, &new, assumptions);
         let text = match self.output {
             Output::Text => against::text(&outcome, self.color.paint(&io::stdout())),
             Output::Json => pretty_json(&outcome)?,

@@ -30,17 +30,18 @@ use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::{Access, Pem, Server, kubeconfig};
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
+use crate::tool_settings::ToolSettings;
 use crate::usage::{is_kubectl_plugin, number};
 use question::Question;
 
 const EXAMPLES: &str = "\
 Examples:
   A request to your own service, with your objects:
-    evenkeel explain GET /orders --user alice --preset plain --objects objects.yaml
+    evenkeel explain GET /orders --user alice --objects objects.yaml
   With everything that the settings file of a gateway says, also who the sender is:
     evenkeel explain --config evenkeel.yaml --from 10.0.0.7 -- curl -H 'X-API-Key: k1' http://shop.example/orders
   A request to a Kubernetes API:
-    evenkeel explain GET /api/v1/namespaces/a/pods --user alice --objects flowcontrol.yaml
+    evenkeel explain GET /api/v1/namespaces/a/pods --user alice --preset kubernetes --objects flowcontrol.yaml
   With the objects of a cluster:
     evenkeel explain GET /api/v1/pods --user system:serviceaccount:a:b --context production
   With a running gateway, and how long the request would wait now:
@@ -48,7 +49,7 @@ Examples:
   A request as curl would send it:
     evenkeel explain -- curl -X DELETE -u alice https://shop.example/orders/7
   A request that a kube-apiserver has recorded:
-    tail -n 1 audit.log | evenkeel explain --audit - --objects flowcontrol.yaml";
+    tail -n 1 audit.log | evenkeel explain --audit - --preset kubernetes --objects flowcontrol.yaml";
 
 const SOURCES: &str = "Where the objects are from";
 const REQUEST: &str = "The request";
@@ -56,8 +57,9 @@ const REQUEST: &str = "The request";
 /// Explains where a request goes: the flow schemas that do not match it and why, the one that does, its priority level, flow,
 /// queues and seats, and with --live how long it would wait now.
 ///
-/// The decision is made by the same code as in a gateway. For your own service, add `--preset plain`, or `--config` with the
-/// settings of your gateway; the default preset is `kubernetes`, while that of `serve` is `plain`.
+/// The decision is made by the same code as in a gateway. With `--config`, everything is as the settings file of a gateway says.
+/// Otherwise the preset is `plain`, as that of `serve`; with the objects of an API server, and as `kubectl evenkeel explain`, it is
+/// `kubernetes`.
 ///
 /// Without --objects, --server, --context, --kubeconfig or --live, the objects are those of --config, or of the preset. As `kubectl evenkeel
 /// explain`, they are those of kubectl's current context. The mandatory objects are added if they are missing. As in a server, users get the group system:authenticated, and service accounts get their groups.
@@ -124,7 +126,7 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "ADDRESS", requires = "config", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = REQUEST)]
     from: IpAddr,
     /// How URLs are interpreted and which objects are added: `kubernetes` or `plain`
-    /// [default: that of --config, or kubernetes].
+    /// [default: that of --config, or plain; kubernetes with the objects of an API server].
     #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
     preset: Option<Preset>,
     /// How many seats the server has [default: those of --config, or 600].
@@ -221,14 +223,12 @@ impl Explain {
             let gateway = Box::new(Server::new(&access, server::LIMITS)?);
             return Ok(Source { oracle: Oracle::Live { gateway }, objects: format!("those of {url}") });
         }
-        let config = self.config.as_deref().map(Config::read).transpose();
-        // The error says itself what it comes from.
-        let config = config.map_err(|error| WrongUsage(error.to_string()))?;
-        let preset = self.preset.or(config.as_ref().map(|config| config.preset)).unwrap_or(Preset::Kubernetes);
-        let identity = config.as_ref().map(|config| self.identity(config)).transpose()?.flatten();
-        let mut config = config.unwrap_or_default();
-        config.preset = preset;
-        let (objects, from) = self.objects(&config).await?;
+        let mut settings = ToolSettings::read(self.config.as_deref())?;
+        let of_server = self.is_of_server().then_some(Preset::Kubernetes);
+        let preset = settings.choose_preset(self.preset.or(of_server), self.output == OutputFormat::Text);
+        let config = settings.config();
+        let identity = if self.config.is_some() { self.identity(config)? } else { None };
+        let (objects, from) = self.objects(config).await?;
         let flow = FlowControl::builder()
             .preset(preset)
             .server_concurrency(self.concurrency.unwrap_or(config.concurrency))
@@ -276,6 +276,12 @@ impl Explain {
             return Ok((objects, from));
         };
         Ok((server::objects(&access, preset).await?, format!("those of {}", access.server)))
+    }
+
+    /// Whether the objects are those of an API server, and nothing says what kind of server it is about.
+    fn is_of_server(&self) -> bool {
+        let has_context = self.kubeconfig.is_some() || self.context.is_some();
+        self.config.is_none() && (self.server.is_some() || has_context || self.audit.is_some() || is_kubectl_plugin())
     }
 
     /// Whether kubectl runs this, and nothing says that it is about another server than that of kubectl.

@@ -21,6 +21,7 @@ use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::report_page;
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, width};
+use crate::tool_settings::ToolSettings;
 use crate::usage::number;
 pub(crate) use json::FIELDS;
 use progress::Progress;
@@ -54,28 +55,34 @@ pub(crate) struct Replay {
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
 
-    /// The configuration: files or directories with flow schemas and priority levels.
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    /// The settings file of a gateway: its objects or `levels` and `match`, preset, seats, borrowing and time to wait.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The configuration: files or directories with flow schemas and priority levels [default: those of --config].
+    #[arg(long, value_name = "FILE", required_unless_present = "config", num_args = 1..)]
     objects: Vec<PathBuf>,
 
     /// The configuration to compare with, usually that of the server that wrote the log.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     against: Vec<PathBuf>,
 
-    /// How many seats the server has. For a kube-apiserver: --max-requests-inflight plus --max-mutating-requests-inflight.
-    #[arg(long, visible_alias = "seats", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
-    concurrency: u32,
+    /// How many seats the server has [default: those of --config, or 600]. For a kube-apiserver: --max-requests-inflight plus
+    /// --max-mutating-requests-inflight.
+    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = number::<1_000_000>)]
+    concurrency: Option<u32>,
 
-    /// How long a request may wait for a seat.
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = span)]
-    wait_limit: Nanos,
+    /// How long a request may wait for a seat [default: that of --config, or 15s].
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    wait_limit: Option<Nanos>,
 
-    /// When levels borrow from each other: `periodic` or `immediate`. Default: periodic under `kubernetes`, immediate under
-    /// `plain`.
+    /// When levels borrow from each other: `periodic` or `immediate` [default: that of --config, or periodic under `kubernetes` and
+    /// immediate under `plain`].
     #[arg(long, value_name = "WHEN")]
     borrowing: Option<Borrowing>,
 
-    /// How paths are interpreted: `kubernetes` or `plain`. Default: kubernetes for logs of a kube-apiserver, plain for others.
+    /// How paths are interpreted: `kubernetes` or `plain` [default: that of --config, or kubernetes for logs of a kube-apiserver and
+    /// plain for others].
     #[arg(long, value_name = "PRESET")]
     preset: Option<Preset>,
 
@@ -123,12 +130,13 @@ impl Replay {
         let inputs = self.logs.iter().chain(&self.objects).chain(&self.against);
         standard_input_once(inputs.chain(&self.truth).chain(&self.object_counts))?;
         let mut inputs = self.inputs()?;
-        let settings = self.settings(&inputs)?;
+        let mut file = ToolSettings::read(self.config.as_deref())?;
+        let settings = self.settings(&inputs, &mut file)?;
         let mut configurations = Vec::new();
         if !self.against.is_empty() {
             configurations.push(read_objects(&self.against, settings.preset)?);
         }
-        configurations.push(read_objects(&self.objects, settings.preset)?);
+        configurations.push(read_objects(&file.object_paths(&self.objects), settings.preset)?);
         let truth = self.truth.as_deref().map(read_truth).transpose()?;
         let mut run = Run::new(settings, configurations, truth);
         for input in &mut inputs {
@@ -153,12 +161,14 @@ impl Replay {
         opened.map(|input| input.map_err(|error| WrongUsage(error.to_string()).into())).collect()
     }
 
-    fn settings(&self, inputs: &[Input]) -> Result<Settings> {
+    fn settings(&self, inputs: &[Input], file: &mut ToolSettings) -> Result<Settings> {
         let is_kubernetes = inputs.iter().all(|input| input.format().is_kubernetes());
-        let preset = self.preset.unwrap_or(if is_kubernetes { Preset::Kubernetes } else { Preset::Plain });
-        let mut settings = Settings::new(preset, self.concurrency.into());
-        settings.wait_limit = self.wait_limit;
-        settings.borrowing = self.borrowing.unwrap_or(settings.borrowing);
+        let of_log = if is_kubernetes { Preset::Kubernetes } else { Preset::Plain };
+        let preset = file.choose_preset(self.preset.or(self.config.is_none().then_some(of_log)), false);
+        let mut settings = Settings::new(preset, file.seats(self.concurrency).into());
+        let of_file = Nanos::try_from(file.config().timeouts.queue.as_nanos()).unwrap_or(Nanos::MAX);
+        settings.wait_limit = self.wait_limit.unwrap_or(of_file);
+        settings.borrowing = file.borrowing(self.borrowing);
         if let Some(file) = &self.object_counts {
             settings.object_numbers = read_object_numbers(file)?;
         }
@@ -179,6 +189,9 @@ impl Replay {
 }
 
 fn read_objects(paths: &[PathBuf], preset: Preset) -> Result<Objects> {
+    if paths.is_empty() {
+        return Ok(preset.into());
+    }
     Ok(configuration(paths, preset)?.into_iter().collect())
 }
 

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use evenkeel_api::Preset;
-use evenkeel_engine::controller::{Borrowing, Objects};
+use evenkeel_engine::controller::Objects;
 use evenkeel_sim::workload::{Change, Workload};
 use evenkeel_sim::{Scenario, ServerSettings};
 
-use super::Simulate;
+use super::{Simulate, routes};
 use crate::exit::WrongUsage;
 use crate::object_files::{SourceFile, configuration, standard_input_once};
+use crate::terminal::OutputFormat;
+use crate::tool_settings::ToolSettings;
 
 /// Everything that a simulation depends on, except its seed.
 #[derive(Debug)]
@@ -32,22 +34,21 @@ pub(super) struct Configuration {
 impl Inputs {
     pub(super) fn read(arguments: &Simulate) -> Result<Self> {
         standard_input_once([&arguments.workload].into_iter().chain(&arguments.objects).chain(&arguments.against))?;
-        let preset = arguments.preset;
-        let workload = read_workload(&arguments.workload, preset)?;
+        let mut file = ToolSettings::read(arguments.config.as_deref())?;
+        let preset = file.choose_preset(arguments.preset, arguments.output == OutputFormat::Text);
+        let mut workload = read_workload(&arguments.workload, preset)?;
+        routes::apply(&mut workload, file.config())?;
         let applied = read_applied(&workload, &arguments.workload, preset)?;
-        let mut settings = ServerSettings::new(i64::from(arguments.concurrency));
+        let mut settings = ServerSettings::new(i64::from(file.seats(arguments.concurrency)));
         settings.preset = preset;
-        settings.borrowing = arguments.borrowing.unwrap_or(match preset {
-            Preset::Kubernetes => Borrowing::Periodic,
-            Preset::Plain => Borrowing::Immediate,
-        });
+        settings.borrowing = file.borrowing(arguments.borrowing);
         let configured = |paths: &[PathBuf]| -> Result<Configuration> {
             let objects = if paths.is_empty() { Objects::from(preset) } else { read_objects(paths, preset)? };
             let name = name_of(paths);
             let scenario = Scenario { settings: settings.clone(), objects, applied: applied.clone() };
             Ok(Configuration { name, scenario })
         };
-        let mut configurations = vec![configured(&arguments.objects)?];
+        let mut configurations = vec![configured(&file.object_paths(&arguments.objects))?];
         if !arguments.against.is_empty() {
             configurations.push(configured(&arguments.against)?);
         }

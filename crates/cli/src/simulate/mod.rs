@@ -4,11 +4,13 @@ mod charts;
 mod html;
 mod inputs;
 mod progress;
+mod routes;
 mod runs;
 mod table;
 
 use std::io;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::Result;
 use clap::Args;
@@ -26,8 +28,8 @@ use runs::{Figures, Simulated};
 
 const EXAMPLES: &str = "\
 Examples:
-  Try a configuration of your own service with 26 seats:
-    evenkeel simulate workload.yaml --preset plain --objects objects.yaml --concurrency 26
+  Try the levels, matches and routes of a gateway's settings:
+    evenkeel simulate workload.yaml --config evenkeel.yaml
   Compare two configurations on the same arrivals, with charts:
     evenkeel simulate workload.yaml --objects old.yaml --against new.yaml --report report.html
   Medians and ranges of ten runs, for a program:
@@ -39,7 +41,8 @@ Examples:
 /// The same input gives the same figures on every machine. With --against, two configurations get the same arrivals. The
 /// format of workloads is explained in docs/simulate.md; examples are in examples/workloads.
 ///
-/// For your own service, add `--preset plain`: the default preset is `kubernetes`, while that of `serve` is `plain`.
+/// With `--config`, everything is as the settings file of a gateway says: objects or `levels` and `match`, preset, seats, borrowing,
+/// and the seats of routes. Otherwise the preset is `plain`, as that of `serve`; for a Kubernetes API, add `--preset kubernetes`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Simulate {
@@ -47,7 +50,11 @@ pub(crate) struct Simulate {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
 
-    /// Flow schemas and priority levels: files, directories, or `-` for standard input. Default: the objects of the preset.
+    /// The settings file of a gateway.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Flow schemas and priority levels: files, directories, or `-` for standard input [default: those of --config, or of the preset].
     #[arg(long, value_name = "FILE", num_args = 1..)]
     objects: Vec<PathBuf>,
 
@@ -55,18 +62,18 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     against: Vec<PathBuf>,
 
-    /// How many seats the server has.
-    #[arg(long, visible_alias = "seats", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
-    concurrency: u32,
+    /// How many seats the server has [default: those of --config, or 600].
+    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = number::<1_000_000>)]
+    concurrency: Option<u32>,
 
-    /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate`. Default: that of the preset.
+    /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate` [default: that of --config, or of the preset].
     #[arg(long, value_name = "MODE")]
     borrowing: Option<Borrowing>,
 
     /// The kind of server: `kubernetes` or `plain`. It decides how paths are interpreted, which verbs rules may have, how seats
-    /// are divided, and the `Retry-After` of rejected requests.
-    #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
-    preset: Preset,
+    /// are divided, and the `Retry-After` of rejected requests [default: that of --config, or plain].
+    #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
+    preset: Option<Preset>,
 
     /// The seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -47,7 +47,9 @@ impl Headers {
                 None => header.unasked.push(clause),
                 Some(HeaderValues::Any) => header.any.push(clause),
                 Some(HeaderValues::Listed(values)) => {
-                    values.iter().for_each(|value| header.values.add_one(value, clause))
+                    for value in values {
+                        header.values.add_one(value, clause);
+                    }
                 }
             }
         }

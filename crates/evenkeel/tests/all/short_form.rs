@@ -61,7 +61,8 @@ fn sf_5_everything_that_is_wrong_is_told_at_the_end() {
     let invalid = |builder: evenkeel::FlowControlBuilder| builder.drive_by_hand().try_build().unwrap_err().to_string();
     assert_eq!(
         invalid(FlowControl::builder().level("a", |l| l.lend(120)).rule(|r| r.path("a").level("a"))),
-        "levels.a.lend: is 120%, but must be from 0% to 100%, or `all`\n\
+        "the objects of the flow control have 2 problems:\n  \
+         levels.a.lend: is 120%, but must be from 0% to 100%, or `all`\n  \
          match[0].path: \"a\" does not begin with a slash; write `/a`"
     );
     let schema = FlowSchema::builder("s").priority_level("exempt").rule(|r| r.user("*").everything()).build();

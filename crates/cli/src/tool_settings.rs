@@ -1,0 +1,92 @@
+//! `ToolSettings`: the settings file that tools go by, so that `check`, `explain`, `simulate` and `replay` decide as `serve` does.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use evenkeel_api::Preset;
+use evenkeel_engine::controller::Borrowing;
+use evenkeel_gateway::Config;
+
+use crate::exit::WrongUsage;
+
+/// The settings of a gateway, or the defaults.
+#[derive(Debug)]
+pub(crate) struct ToolSettings {
+    config: Config,
+    file: Option<PathBuf>,
+}
+
+// === impl ToolSettings ===
+
+impl ToolSettings {
+    /// Reads the file of `--config`. What is wrong with its objects is told; the rest need not fit this machine.
+    pub(crate) fn read(file: Option<&Path>) -> Result<Self> {
+        let Some(path) = file else { return Ok(Self { config: Config::default(), file: None }) };
+        let config = Config::read(path).map_err(|error| WrongUsage(error.to_string()))?;
+        let problems = config.check_short_form();
+        if !problems.is_empty() {
+            let line = |problem: &evenkeel_gateway::config::Problem| {
+                let at = Config::place_of(path, &problem.field);
+                at.map_or_else(|| problem.to_string(), |at| format!("{at}: {problem}"))
+            };
+            let lines: Vec<String> = problems.iter().map(line).collect();
+            return Err(WrongUsage(lines.join("\n")).into());
+        }
+        Ok(Self { config, file: Some(path.to_owned()) })
+    }
+
+    /// Chooses the preset: that of the flag, of the file, or the default of all commands. `tells` says on standard error which
+    /// default it was, if nothing was said.
+    pub(crate) fn choose_preset(&mut self, flag: Option<Preset>, tells: bool) -> Preset {
+        if let Some(preset) = flag {
+            self.config.preset = preset;
+        } else if self.file.is_none() && tells {
+            // Nobody has to read it.
+            let _ = writeln!(io::stderr(), "{}", default_note());
+        }
+        self.config.preset
+    }
+
+    /// The settings.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// How many seats there are.
+    pub(crate) fn seats(&self, flag: Option<u32>) -> u32 {
+        flag.unwrap_or(self.config.concurrency)
+    }
+
+    /// When levels borrow from each other: as the flag says, the file, or the preset.
+    pub(crate) fn borrowing(&self, flag: Option<Borrowing>) -> Borrowing {
+        let of_file = self.config.flow_control.borrowing.map(Borrowing::from);
+        flag.or(of_file).unwrap_or(match self.config.preset {
+            Preset::Kubernetes => Borrowing::Periodic,
+            Preset::Plain => Borrowing::Immediate,
+        })
+    }
+
+    /// How many seats the widest request takes: by the routes, or by the estimates of a kube-apiserver.
+    pub(crate) fn widest(&self) -> u32 {
+        match self.config.preset {
+            Preset::Kubernetes => 10,
+            Preset::Plain => self.config.requests.routes.iter().map(|route| route.seats).max().unwrap_or(1).max(1),
+        }
+    }
+
+    /// Where the objects are: those that are given, or else those that the file names or holds. None if they are those of the
+    /// preset.
+    pub(crate) fn object_paths(&self, given: &[PathBuf]) -> Vec<PathBuf> {
+        if !given.is_empty() {
+            return given.to_vec();
+        }
+        let of_short_form = self.file.iter().filter(|_| self.config.short_form().is_some());
+        self.config.objects.iter().chain(of_short_form).take(1).cloned().collect()
+    }
+}
+
+/// What is said of the preset if nothing says which.
+pub(crate) fn default_note() -> String {
+    format!("preset {} (the default; --preset kubernetes is for a Kubernetes API)", Preset::default())
+}
