@@ -13,7 +13,7 @@ pub(crate) struct Link<'a> {
 
 /// Where a link leads.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place<'a> {
+pub(crate) enum LinkTarget<'a> {
     /// Another server.
     Elsewhere,
     /// A file or folder of the repository, with `/` between its parts, and perhaps a heading.
@@ -56,31 +56,31 @@ pub(crate) fn links(text: &str) -> Vec<Link<'_>> {
 }
 
 /// Where a target leads that stands on a page of the repository.
-pub(crate) fn resolve<'a>(page: &str, target: &'a str) -> Place<'a> {
+pub(crate) fn resolve<'a>(page: &str, target: &'a str) -> LinkTarget<'a> {
     if target.contains("://") || target.starts_with("mailto:") {
-        return Place::Elsewhere;
+        return LinkTarget::Elsewhere;
     }
     let (path, anchor) = match target.split_once('#') {
         Some((path, anchor)) => (path, Some(anchor)),
         None => (target, None),
     };
     if path.is_empty() {
-        return Place::Inside { path: page.to_owned(), anchor };
+        return LinkTarget::Inside { path: page.to_owned(), anchor };
     }
     let names_item = !path.contains(['/', '.']) && path.chars().all(|c| c.is_alphanumeric() || "_:()!@".contains(c));
     if page.starts_with("crates/") && names_item {
-        return Place::RustItem;
+        return LinkTarget::RustItem;
     }
     let folder = page.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
         match part {
-            ".." if parts.pop().is_none() => return Place::Outside,
+            ".." if parts.pop().is_none() => return LinkTarget::Outside,
             "" | "." | ".." => {}
             name => parts.push(name),
         }
     }
-    Place::Inside { path: parts.join("/"), anchor }
+    LinkTarget::Inside { path: parts.join("/"), anchor }
 }
 
 /// Number, offset and text of each line that is not in a fenced block.
@@ -130,13 +130,13 @@ mod tests {
 
     #[test]
     fn places() {
-        let inside = |path: &str, anchor| Place::Inside { path: path.to_owned(), anchor };
+        let inside = |path: &str, anchor| LinkTarget::Inside { path: path.to_owned(), anchor };
         assert_eq!(resolve("docs/a.md", "b.md#c"), inside("docs/b.md", Some("c")));
         assert_eq!(resolve("docs/a.md", "../deploy/"), inside("deploy", None));
         assert_eq!(resolve("docs/a.md", "#c"), inside("docs/a.md", Some("c")));
-        assert_eq!(resolve("a.md", "../b.md"), Place::Outside);
-        assert_eq!(resolve("a.md", "https://b.example/"), Place::Elsewhere);
-        assert_eq!(resolve("crates/a/README.md", "Builder::layer"), Place::RustItem);
+        assert_eq!(resolve("a.md", "../b.md"), LinkTarget::Outside);
+        assert_eq!(resolve("a.md", "https://b.example/"), LinkTarget::Elsewhere);
+        assert_eq!(resolve("crates/a/README.md", "Builder::layer"), LinkTarget::RustItem);
         assert_eq!(resolve("a.md", "LICENSE"), inside("LICENSE", None));
     }
 }

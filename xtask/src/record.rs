@@ -29,7 +29,7 @@ const BYTES_MAX: u64 = 8 << 20;
 
 /// What became of the files.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Tally {
+struct FileCounts {
     added: usize,
     changed: usize,
     unchanged: usize,
@@ -49,8 +49,8 @@ pub(crate) fn record(folder: &str) -> Result<()> {
     Ok(())
 }
 
-fn take_over(folder: &Path, target: &Path) -> Result<Tally> {
-    let mut tally = Tally::default();
+fn take_over(folder: &Path, target: &Path) -> Result<FileCounts> {
+    let mut tally = FileCounts::default();
     let mut found = false;
     for part in PARTS {
         let source = folder.join(part);
@@ -67,7 +67,7 @@ fn take_over(folder: &Path, target: &Path) -> Result<Tally> {
     Ok(tally)
 }
 
-fn take_over_file(file: &Path, source: &Path, target: &Path, tally: &mut Tally) -> Result<()> {
+fn take_over_file(file: &Path, source: &Path, target: &Path, tally: &mut FileCounts) -> Result<()> {
     let below = file.strip_prefix(source).context("a file outside its folder")?;
     let plain = if has_extension(below, &["gz"]) { below.with_extension("") } else { below.to_owned() };
     if has_extension(&plain, &NOT_DATA) {
@@ -182,7 +182,7 @@ mod tests {
         source.write("conformance/replay.py", b"not data");
         source.write("conformance/transcripts/crud.json", b"{}");
         source.write("elsewhere/notes.json", b"{}");
-        let all_added = Tally { added: 3, ..Tally::default() };
+        let all_added = FileCounts { added: 3, ..FileCounts::default() };
         assert_eq!(take_over(&source.0, &target.0).unwrap(), all_added);
         assert_eq!(
             target.files(),
@@ -196,7 +196,7 @@ mod tests {
         let otherwise = otherwise.finish().unwrap();
         target.write("golden/engine/deal.jsonl.gz", &otherwise);
         source.write("conformance/transcripts/crud.json", b"{\n}");
-        let tally = Tally { changed: 1, unchanged: 2, ..Tally::default() };
+        let tally = FileCounts { changed: 1, unchanged: 2, ..FileCounts::default() };
         assert_eq!(take_over(&source.0, &target.0).unwrap(), tally);
         assert_eq!(fs::read(target.0.join("golden/engine/deal.jsonl.gz")).unwrap(), otherwise);
         assert!(packed_bytes(&target.0).unwrap() > otherwise.len() as u64);

@@ -97,6 +97,12 @@ const NEEDS: &[Need] = &[
         install: Install::DebianPackage("logrotate"),
     },
     Need {
+        name: "skopeo",
+        why: "reads the container image in a test",
+        present: || CommandLine::new("skopeo").args(["--version"]).succeeds(),
+        install: Install::DebianPackage("skopeo"),
+    },
+    Need {
         name: "Chromium",
         why: "the dashboard is tested in it",
         present: || CHROMIUM.iter().any(|name| CommandLine::new(*name).args(["--version"]).succeeds()),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::markdown::{Place, lines_outside_fences, links, resolve};
+use crate::markdown::{LinkTarget, lines_outside_fences, links, resolve};
 use crate::run::{has_extension, root, target_folder};
 use crate::setup;
 
@@ -82,7 +82,7 @@ fn pages(summary: &str) -> Result<Pages> {
         let title = summary[..link.range.start].rsplit('[').next().unwrap_or_default();
         let title = title.trim_end_matches("](").to_owned();
         match resolve(SUMMARY, link.target) {
-            Place::Inside { path, anchor: None } if has_extension(&path, "md") => pages.insert(path, title),
+            LinkTarget::Inside { path, anchor: None } if has_extension(&path, "md") => pages.insert(path, title),
             _ => bail!("{SUMMARY}:{}: `{}` is not a page", link.line, link.target),
         };
     }
@@ -116,10 +116,10 @@ fn staged(
     let (mut rewritten, mut pictures, mut copied) = (String::new(), Vec::new(), 0);
     for link in links(text) {
         let target = match resolve(page, link.target) {
-            Place::Elsewhere => continue,
-            Place::RustItem => format!("{ITEMS}{}", link.target),
-            Place::Outside => bail!("{page}:{}: `{}` is outside of the repository", link.line, link.target),
-            Place::Inside { path, anchor } => {
+            LinkTarget::Elsewhere => continue,
+            LinkTarget::RustItem => format!("{ITEMS}{}", link.target),
+            LinkTarget::Outside => bail!("{page}:{}: `{}` is outside of the repository", link.line, link.target),
+            LinkTarget::Inside { path, anchor } => {
                 let anchor = anchor.map(|anchor| format!("#{anchor}")).unwrap_or_default();
                 if path == page {
                     anchor
@@ -167,7 +167,7 @@ fn broken_links(built: &Path, (other, other_text): (&str, &str)) -> Result<Vec<S
     let ids: BTreeMap<&str, BTreeSet<&str>> =
         texts.iter().map(|(path, text)| (path.as_str(), attributes(text, " id=\"").collect())).collect();
     let fault = |page: &str, target: &str| match resolve(page, target) {
-        Place::Inside { path, anchor } => match (ids.get(path.as_str()), anchor) {
+        LinkTarget::Inside { path, anchor } => match (ids.get(path.as_str()), anchor) {
             (None, _) => Some("there is no such file"),
             (Some(ids), Some(anchor)) if !anchor.is_empty() && !ids.contains(anchor) => Some("no such heading"),
             _ => None,

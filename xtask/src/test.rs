@@ -13,7 +13,7 @@ use crate::setup;
 const TESTS: &str = "tests";
 
 /// One check, and the command that does it.
-struct Step {
+struct TestStep {
     name: &'static str,
     command: CommandLine,
 }
@@ -32,7 +32,7 @@ pub(crate) fn test(filter: Option<&str>) -> Result<()> {
     setup::setup()?;
     let mut timings = Timings(Vec::new());
     let comparisons = Comparisons::start()?;
-    for Step { name, mut command } in steps(filter, Runner::installed(), Lockfile::from_environment()) {
+    for TestStep { name, mut command } in steps(filter, Runner::installed(), Lockfile::from_environment()) {
         if name == TESTS {
             command = comparisons.noted_by(command);
         }
@@ -55,9 +55,9 @@ pub(crate) fn test(filter: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-fn steps(filter: Option<&str>, runner: Runner, lockfile: Lockfile) -> Vec<Step> {
+fn steps(filter: Option<&str>, runner: Runner, lockfile: Lockfile) -> Vec<TestStep> {
     let cargo = |subcommand: &[&str]| CommandLine::cargo(subcommand, lockfile).args(["--workspace", "--all-features"]);
-    let step = |name, command| Step { name, command };
+    let step = |name, command| TestStep { name, command };
     vec![
         // `cargo fmt` resolves nothing, and so has no `--locked`.
         step("format", CommandLine::new("cargo").args(["fmt", "--all", "--check"])),

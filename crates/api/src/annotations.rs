@@ -1,7 +1,7 @@
 //! The annotations by which objects choose what Kubernetes does not have (BM-1). Kubernetes ignores them.
 //!
-//! A value that is not understood does not make an object invalid: the default is used, and whoever stores or reads the object
-//! says so (BM-2).
+//! An invalid value does not make an object invalid: the default is used, and the program that stores or reads the object
+//! warns (BM-2).
 
 mod header_match;
 
@@ -73,9 +73,9 @@ pub enum Queuing {
 /// Not `#[non_exhaustive]`: code that computes seats has to know every way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SeatShare {
-    /// So many.
+    /// This many seats.
     Seats(u32),
-    /// So many in a hundred, 0 to 100.
+    /// This many percent, from 0 to 100.
     Percent(u8),
 }
 
@@ -84,10 +84,10 @@ pub enum SeatShare {
 /// Not `#[non_exhaustive]`: code that keeps seats has to know every way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NewcomerSeats {
-    /// As many as it takes, by how long requests hold theirs.
+    /// As many as needed, by how long requests hold theirs.
     #[default]
     Auto,
-    /// Always so many.
+    /// Always this many.
     Share(SeatShare),
 }
 
@@ -127,7 +127,7 @@ pub enum HeaderCondition {
     NotUnderstood,
 }
 
-/// An annotation that is not understood. The text says what is used instead.
+/// An annotation with an invalid value. The text says what is used instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("annotation {name}: {problem}")]
 pub struct NotUnderstood {
@@ -137,7 +137,7 @@ pub struct NotUnderstood {
 }
 
 /// An annotation: its name, the kind of object that it is for, what is wrong with a value, and what the reference says of it.
-pub(crate) struct Known {
+pub(crate) struct KnownAnnotation {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     check: fn(&str) -> Result<(), String>,
@@ -146,8 +146,8 @@ pub(crate) struct Known {
     pub(crate) about: &'static str,
 }
 
-pub(crate) const KNOWN: [Known; 11] = [
-    Known {
+pub(crate) const KNOWN: [KnownAnnotation; 11] = [
+    KnownAnnotation {
         name: QUEUING,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_queuing(value).map(drop),
@@ -155,7 +155,7 @@ pub(crate) const KNOWN: [Known; 11] = [
         default: "`shuffle-sharded`",
         about: "How requests wait: in queues that flows share, or in a queue for each flow.",
     },
-    Known {
+    KnownAnnotation {
         name: BORROWING_WEIGHT,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_weight(value, "the nominal shares are").map(drop),
@@ -163,7 +163,7 @@ pub(crate) const KNOWN: [Known; 11] = [
         default: "its nominal shares",
         about: "How many seats the level borrows for each one of a level of weight 1, where levels borrow at once.",
     },
-    Known {
+    KnownAnnotation {
         name: MAX_LONG_RUNNING,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_count(value).map(drop),
@@ -171,7 +171,7 @@ pub(crate) const KNOWN: [Known; 11] = [
         default: "no limit",
         about: "How many long-running requests the level lets in at a time.",
     },
-    Known {
+    KnownAnnotation {
         name: NEWCOMER_SEATS,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_newcomer_seats(value).map(drop),
@@ -179,7 +179,7 @@ pub(crate) const KNOWN: [Known; 11] = [
         default: "`auto`",
         about: "How many seats are kept for flows of which nothing runs, in a level that queues per flow.",
     },
-    Known {
+    KnownAnnotation {
         name: FLOW_SEATS_MAX,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_flow_seats_max(value).map(drop),
@@ -187,7 +187,7 @@ pub(crate) const KNOWN: [Known; 11] = [
         default: "no limit",
         about: "How many seats one flow may hold, in a level that queues per flow.",
     },
-    Known {
+    KnownAnnotation {
         name: WAIT_LIMIT,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_wait_limit(value).map(drop),
@@ -195,7 +195,7 @@ pub(crate) const KNOWN: [Known; 11] = [
         default: "the server's limit",
         about: "How long requests wait for a seat, if they have no deadline and no limit of their own.",
     },
-    Known {
+    KnownAnnotation {
         name: FLOW_WEIGHT,
         kind: Kind::FlowSchema,
         check: |value| read_weight(value, "1 is").map(drop),
@@ -203,7 +203,7 @@ pub(crate) const KNOWN: [Known; 11] = [
         default: "1",
         about: "How many seats each flow gets for each one of a flow of weight 1, in a level that queues per flow.",
     },
-    Known {
+    KnownAnnotation {
         name: FLOW_BY,
         kind: Kind::FlowSchema,
         check: |value| read_flow_by(value).map(drop),
@@ -212,7 +212,7 @@ pub(crate) const KNOWN: [Known; 11] = [
         about: "What tells flows apart. Requests without the header are one flow; where the address is not known, the user stands \
                 for it.",
     },
-    Known {
+    KnownAnnotation {
         name: MATCH_HEADERS,
         kind: Kind::FlowSchema,
         check: |value| read_headers(value).map(drop),
@@ -221,7 +221,7 @@ pub(crate) const KNOWN: [Known; 11] = [
         about: "The headers that requests must have to match, beside the rules: at most 8 headers with 64 values each. A header that is \
                 there twice counts as absent. If the value is not understood, no request matches.",
     },
-    Known {
+    KnownAnnotation {
         name: MATCH_PATHS,
         kind: Kind::FlowSchema,
         check: |value| read_path_match(value).map(drop),
@@ -229,7 +229,7 @@ pub(crate) const KNOWN: [Known; 11] = [
         default: "`below`",
         about: "Whether `/a` in `nonResourceURLs` stands for itself alone, or also for what is below it.",
     },
-    Known {
+    KnownAnnotation {
         name: SEATS,
         kind: Kind::FlowSchema,
         check: |value| read_seats(value).map(drop),
@@ -390,7 +390,7 @@ fn read_share(value: &str) -> Option<SeatShare> {
     }
 }
 
-/// `otherwise` says what is used instead of a value that is not understood.
+/// `otherwise` says what is used instead of an invalid value.
 fn read_weight(value: &str, otherwise: &str) -> Result<u16, String> {
     let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
     let weight = value.parse().ok().filter(|weight| is_plain && (1..=WEIGHT_MAX).contains(weight));

@@ -170,7 +170,7 @@ impl<'de, V: InVersion, S: Spec> Deserialize<'de> for Object<V, S> {
     }
 }
 
-/// Checks what an object or a list says it is. Both texts may be absent: whoever reads it then knows (API-14).
+/// Checks the kind and version of an object or a list. Both may be absent: then the reader knows them (API-14).
 pub(crate) fn check_type<E: de::Error>(
     kind: &str,
     expected_kind: &str,

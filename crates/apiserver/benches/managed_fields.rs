@@ -1,4 +1,4 @@
-//! What it costs to keep track of who owns which field: a part of every write.
+//! The cost of tracking who owns which field, which is a part of every write.
 
 #![allow(clippy::expect_used, reason = "a benchmark may panic")]
 

@@ -60,7 +60,7 @@ fn judge(dropped: &Dropped, validation: FieldValidation) -> Result<Vec<String>, 
     }
 }
 
-/// The object in a protobuf message (PB-1). What it is, its envelope says.
+/// The object in a protobuf message (PB-1). Its envelope names its kind and version.
 fn parse_message(body: &[u8], kind: Kind, version: Version) -> Result<Document, Failure> {
     let envelope = Envelope::open(body).map_err(|error| unrecognized(body, kind, "", &error))?;
     check_type(&envelope.api_version, &envelope.kind, kind, version)?;
@@ -109,7 +109,7 @@ fn quoted(body: &[u8]) -> String {
     text
 }
 
-/// The body must be what the endpoint is for, if it says what it is.
+/// The kind and version in the body, if it has them, must be those of the endpoint.
 fn check_type(api_version: &str, sent_kind: &str, kind: Kind, version: Version) -> Result<(), Failure> {
     let api_version = if api_version.is_empty() { version.api_version() } else { api_version };
     let sent_kind = if sent_kind.is_empty() { kind.name() } else { sent_kind };

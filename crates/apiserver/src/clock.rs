@@ -1,4 +1,4 @@
-//! What time it is, to the second, as objects and responses show it.
+//! The current time, to the second, as objects and responses show it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

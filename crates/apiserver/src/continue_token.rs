@@ -1,4 +1,5 @@
-//! Where a list goes on: a position in the order of names, and the state that the first page showed (API-151 to API-153).
+//! `ContinueToken`: the name after which the next page of a list starts, and the revision that the first page showed (API-151
+//! to API-153).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
-/// Where a list goes on.
+/// The start of the next page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContinueToken {
     /// The state that the list shows; `None` for whatever is current.
@@ -15,9 +16,9 @@ pub(crate) struct ContinueToken {
     pub(crate) after: String,
 }
 
-/// How the token looks inside.
+/// The JSON inside of a token.
 #[derive(Serialize, Deserialize)]
-struct Wire<'a> {
+struct TokenContent<'a> {
     #[serde(default)]
     v: std::borrow::Cow<'a, str>,
     #[serde(default)]
@@ -34,7 +35,7 @@ impl ContinueToken {
     /// The token as clients get it.
     pub(crate) fn encode(&self) -> String {
         let rv = self.revision.map_or(-1, |revision| i64::try_from(revision).unwrap_or(i64::MAX));
-        let wire = Wire { v: VERSION.into(), rv, start: format!("/{}\0", self.after).into() };
+        let wire = TokenContent { v: VERSION.into(), rv, start: format!("/{}\0", self.after).into() };
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(&wire).unwrap_or_default())
     }
 
@@ -44,11 +45,11 @@ impl ContinueToken {
             Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
         };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| fault(&error))?;
-        // A list of the three values would be read as well.
+        // serde would also accept a JSON array of the three values.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err(fault(&"it is not an object"));
         }
-        let wire: Wire<'_> = serde_json::from_slice(&bytes).map_err(|error| fault(&error))?;
+        let wire: TokenContent<'_> = serde_json::from_slice(&bytes).map_err(|error| fault(&error))?;
         if wire.v != VERSION {
             return Err(fault(&format!("server does not recognize this encoded version {}", wire.v)));
         }

@@ -26,17 +26,17 @@ pub(crate) enum Denial {
 
 /// How many requests were rejected for each reason. Clones share the counts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Denials(Arc<Shared>);
+pub(crate) struct Denials(Arc<DenialCounts>);
 
 #[derive(Debug)]
-struct Shared {
+struct DenialCounts {
     counts: [AtomicU64; Denial::ALL.len()],
     start: Instant,
-    /// The second of the last line in the upper half, and how many lines it has had in the lower half.
+    /// The second of the last log line in the upper half, and the number of lines in that second in the lower half.
     lines: AtomicU64,
 }
 
-/// So many forbidden requests a second get a line in the log. All are counted.
+/// This many forbidden requests a second are logged. All are counted.
 const LINES_PER_SECOND: u64 = 10;
 
 /// The name of a counter lacks its ending `_total`, which the exposition adds.
@@ -66,12 +66,12 @@ impl Denial {
 // === impl Denials ===
 
 impl Denials {
-    /// A request was not authenticated. Whoever authenticates has logged why.
+    /// Counts a request that is not authenticated. The authenticator has logged why.
     pub(crate) fn unauthenticated(&self) {
         self.count(Denial::Unauthenticated);
     }
 
-    /// This user may not do what the request asks for.
+    /// Counts and logs a request of a user who may not do what it asks for.
     pub(crate) fn forbidden(&self, denial: Denial, parts: &Parts, user: &User) {
         self.count(denial);
         if self.0.may_log(self.0.start.elapsed().as_secs()) {
@@ -98,9 +98,9 @@ impl Denials {
     }
 }
 
-// === impl Shared ===
+// === impl DenialCounts ===
 
-impl Shared {
+impl DenialCounts {
     /// Whether another line may be written in this second.
     fn may_log(&self, second: u64) -> bool {
         let counted = |lines: u64| match lines >> 32 == second {
@@ -112,7 +112,7 @@ impl Shared {
     }
 }
 
-impl Default for Shared {
+impl Default for DenialCounts {
     fn default() -> Self {
         Self { counts: Default::default(), start: Instant::now(), lines: AtomicU64::default() }
     }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_denials_does_not_flood_the_log() {
-        let shared = Shared::default();
+        let shared = DenialCounts::default();
         let lines = |second| (0..1000).filter(|_| shared.may_log(second)).count();
         assert_eq!([lines(0), lines(0), lines(7), lines(7), lines(8)], [10, 0, 10, 0, 10]);
     }

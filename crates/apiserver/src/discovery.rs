@@ -1,4 +1,4 @@
-//! What there is to be found here: groups, versions and resources (API-179 to API-183).
+//! Discovery: groups, versions and resources (API-179 to API-183).
 
 use std::sync::LazyLock;
 
@@ -13,13 +13,13 @@ use crate::negotiate::{Asked, DiscoveryShape};
 use crate::output::{Layout, TextFormat};
 use crate::response_data::ResponseData;
 
-/// What can be asked for.
+/// A discovery document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Discovery {
     /// `/api`: the versions of the core group. There is one without any resources: it is where kubectl looks for the kind
     /// `List`, which is what it saves objects as (API-182).
     Core,
-    /// `/api/v1`: that there are none.
+    /// `/api/v1`: the resources of the core group, of which there are none.
     CoreResources,
     /// `/apis`: all groups.
     Groups,
@@ -151,7 +151,7 @@ fn aggregated_group() -> Value {
     json!({ "metadata": { "name": GROUP }, "versions": Version::ALL.map(version) })
 }
 
-/// The Kubernetes whose behaviour clients may expect, and who it is really.
+/// The Kubernetes version whose behaviour clients may expect, and the version of Evenkeel.
 fn version() -> Value {
     let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
     json!({

@@ -18,7 +18,7 @@ pub(crate) struct Document {
     hash: String,
 }
 
-/// What belongs to a version, of four things in the order of [`Version::ALL`].
+/// The element that belongs to a version, of four in the order of [`Version::ALL`].
 pub(crate) fn of_version<T>(each: &[T; 4], version: Version) -> &T {
     let [v1, v1beta3, v1beta2, v1beta1] = each;
     match version {
@@ -36,7 +36,7 @@ fn hash(text: &[u8]) -> String {
 // === impl Document ===
 
 impl Document {
-    /// Makes it of a value.
+    /// A document from a JSON value.
     pub(crate) fn new(value: &Value) -> Self {
         let mut line = value.to_string();
         let hash = hash(line.as_bytes());
@@ -44,7 +44,7 @@ impl Document {
         Self { packed: gzip::pack_once(line.as_bytes()), line: line.into(), hash }
     }
 
-    /// Makes it of bytes in another language.
+    /// A document from bytes in another format.
     pub(crate) fn of_bytes(bytes: Vec<u8>) -> Self {
         Self { packed: gzip::pack_once(&bytes), hash: hash(&bytes), line: bytes.into() }
     }
@@ -54,7 +54,7 @@ impl Document {
         self.line.clone()
     }
 
-    /// What the text is known by.
+    /// The hash of the text.
     pub(crate) fn hash(&self) -> &str {
         &self.hash
     }

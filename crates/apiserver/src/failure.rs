@@ -98,13 +98,13 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(details_of(resource, name))
     }
 
-    /// 409: the object has another version than the request takes it to have (API-103).
+    /// 409: the object's version is not the one in the request (API-103).
     pub fn modified(kind: Kind, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(kind, name, why)
     }
 
-    /// 409: the object of a deletion is not the one that is meant (API-71). Its details name the kind, and not the
+    /// 409: the object does not meet the preconditions of a deletion (API-71). Its details name the kind, and not the
     /// resource.
     pub fn precondition(kind: Kind, name: &str, why: impl fmt::Display) -> Self {
         let message = format!("Operation cannot be fulfilled on {}.{GROUP} \"{name}\": {why}", kind.name());
@@ -135,7 +135,7 @@ impl Failure {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message).about(StatusDetails::default())
     }
 
-    /// 504: the revision that was asked for has not come (API-114).
+    /// 504: the requested revision has not been reached (API-114).
     pub fn too_large_revision(asked: u64, current: u64) -> Self {
         let cause = StatusCause {
             reason: "ResourceVersionTooLarge",
@@ -147,13 +147,13 @@ impl Failure {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).about(details)
     }
 
-    /// 504: the request took longer than it was given.
+    /// 504: the request exceeded its timeout.
     pub fn timed_out() -> Self {
         let message = "Timeout: request did not complete within the allotted timeout";
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).about(StatusDetails::default())
     }
 
-    /// 409: the object is not what the request takes it for (API-103, API-104).
+    /// 409: the stored object is not the one that the request expects (API-103, API-104).
     pub fn conflict(kind: Kind, name: &str, why: impl fmt::Display) -> Self {
         let resource = kind.resource();
         let message = format!("Operation cannot be fulfilled on {resource}.{GROUP} \"{name}\": {why}");

@@ -1,7 +1,7 @@
-//! `InFlight`: how many bytes of responses may wait for their clients, on one connection and on all together.
+//! `InFlight`: limits how many bytes of responses may wait for their clients, on one connection and on all together.
 //!
-//! A response takes room before its objects are decoded. The room is given back when the last byte has been written to
-//! the connection, because it belongs to the bytes themselves: wherever a part of a body is kept, it is counted.
+//! A response takes room before its objects are decoded. The room belongs to the bytes themselves, so that it is released
+//! when the last byte has been written to the connection: every part of a body that is kept somewhere is counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct InFlight {
     connection_max: u32,
 }
 
-/// The room of one connection, which is a part of that of all. Clones share it.
+/// The room of one connection, which is a part of the room of all. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionInFlight {
     connection: Arc<Semaphore>,
@@ -36,28 +36,28 @@ pub(crate) struct Room {
     pub(crate) all: AllRoom,
 }
 
-/// What a response takes of its connection's room.
+/// The room that a response takes of its connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionRoom(OwnedSemaphorePermit);
 
-/// What a response takes of the room of all.
+/// The room that a response takes of all connections.
 #[derive(Debug)]
 pub(crate) struct AllRoom(OwnedSemaphorePermit);
 
-/// The right to make an event of a watch before there is room for it. One watch of a connection has it at a time, so that
-/// no more than one event for each connection is not counted.
+/// The right to encode an event of a watch before there is room for it. One watch of a connection has it at a time, so that
+/// at most one event of each connection is not counted.
 #[derive(Debug)]
 pub(crate) struct Turn {
     _permit: OwnedSemaphorePermit,
 }
 
 /// Bytes that are counted until the last reference to them is dropped.
-struct Counted<P> {
+struct CountedBytes<P> {
     bytes: Bytes,
     _permits: P,
 }
 
-/// A permit of the semaphores stands for so many bytes.
+/// The bytes that a permit of the semaphores stands for.
 const UNIT_BYTES: usize = 1024;
 /// How long a request waits for room before it is rejected.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -123,19 +123,19 @@ impl ConnectionInFlight {
         self.turn.acquire_owned().await.ok().map(|permit| Turn { _permit: permit })
     }
 
-    /// The event of a watch, with the room that it takes; back if there is none now.
+    /// The event of a watch with the room that it takes, or the event back if there is no room now.
     pub(crate) fn try_count(&self, event: Bytes) -> Result<Bytes, Bytes> {
         let (of_connection, of_all) = self.units(event.len());
         let connection = Arc::clone(&self.connection).try_acquire_many_owned(of_connection);
         let Ok(connection) = connection else { return Err(event) };
         let Ok(all) = Arc::clone(&self.in_flight.all).try_acquire_many_owned(of_all) else { return Err(event) };
-        Ok(Bytes::from_owner(Counted { bytes: event, _permits: (connection, all) }))
+        Ok(Bytes::from_owner(CountedBytes { bytes: event, _permits: (connection, all) }))
     }
 
     /// The same, as soon as there is room.
     pub(crate) async fn count(self, event: Bytes) -> Bytes {
         let room = self.wait(event.len()).await;
-        Bytes::from_owner(Counted { bytes: event, _permits: room })
+        Bytes::from_owner(CountedBytes { bytes: event, _permits: room })
     }
 }
 
@@ -151,7 +151,7 @@ impl ConnectionRoom {
     pub(crate) fn count(&mut self, part: Bytes, is_last: bool) -> Bytes {
         let share = if is_last { self.0.num_permits() } else { self.0.num_permits().min(part.len() / UNIT_BYTES) };
         match self.0.split(share) {
-            Some(permit) => Bytes::from_owner(Counted { bytes: part, _permits: permit }),
+            Some(permit) => Bytes::from_owner(CountedBytes { bytes: part, _permits: permit }),
             None => part,
         }
     }
@@ -167,7 +167,7 @@ impl AllRoom {
 
     /// These bytes, with the room that they take.
     pub(crate) fn count(self, bytes: Bytes) -> Bytes {
-        Bytes::from_owner(Counted { bytes, _permits: self.0 })
+        Bytes::from_owner(CountedBytes { bytes, _permits: self.0 })
     }
 }
 
@@ -176,9 +176,9 @@ fn shrink(permit: &mut OwnedSemaphorePermit, bytes: usize) {
     drop(permit.split(excess));
 }
 
-// === impl Counted ===
+// === impl CountedBytes ===
 
-impl<P> AsRef<[u8]> for Counted<P> {
+impl<P> AsRef<[u8]> for CountedBytes<P> {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -9,11 +9,11 @@ use evenkeel_store::{Error, Store, WatchOptions};
 pub(crate) struct LogOnce {
     /// The warning that a failure logs.
     warning: &'static str,
-    state: State,
+    state: TaskState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum TaskState {
     Working,
     Failing,
 }
@@ -22,22 +22,22 @@ enum State {
 
 impl LogOnce {
     pub(crate) fn new(warning: &'static str) -> Self {
-        Self { warning, state: State::Working }
+        Self { warning, state: TaskState::Working }
     }
 
-    /// Notes a failure. A store that was closed because the server shuts down is none.
+    /// Notes a failure. A store that was closed because the server shuts down is not a failure.
     pub(crate) async fn failed(&mut self, store: &dyn Store, problem: &impl Display) {
         if is_closed(store).await {
             return;
         }
-        if std::mem::replace(&mut self.state, State::Failing) == State::Working {
+        if std::mem::replace(&mut self.state, TaskState::Failing) == TaskState::Working {
             tracing::warn!(%problem, "{}", self.warning);
         }
     }
 
     /// Notes a success.
     pub(crate) fn succeeded(&mut self) {
-        if std::mem::replace(&mut self.state, State::Working) == State::Failing {
+        if std::mem::replace(&mut self.state, TaskState::Working) == TaskState::Failing {
             tracing::info!("resolved: {}", self.warning);
         }
     }
@@ -68,11 +68,11 @@ mod tests {
         let store = EmbeddedStore::in_memory(HistoryLimits::default()).unwrap();
         let mut log_once = LogOnce::new("a test fails");
         log_once.failed(&store, &"a fault").await;
-        assert_eq!(log_once.state, State::Failing);
+        assert_eq!(log_once.state, TaskState::Failing);
         log_once.succeeded();
-        assert_eq!(log_once.state, State::Working);
+        assert_eq!(log_once.state, TaskState::Working);
         store.close().await.unwrap();
         log_once.failed(&store, &"closed").await;
-        assert_eq!(log_once.state, State::Working);
+        assert_eq!(log_once.state, TaskState::Working);
     }
 }

@@ -34,7 +34,7 @@ impl Offload {
         if bytes < BYTES_MIN || is_alone() {
             return Self::Inline;
         }
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         BLOCKING.acquire().await.map_or(Self::Inline, Self::Blocking)
     }
 
@@ -66,7 +66,7 @@ mod tests {
                 heavy_waits.recv_timeout(PATIENCE)
             })
         });
-        // There is one thread, and the work is done when this has run on it.
+        // There is one thread, so that the work is done when this line has run on it.
         let other = tokio::spawn(async move {
             began.await.unwrap();
             tokio::spawn(async move { other_ran.send(()).unwrap() }).await.unwrap();

@@ -15,7 +15,7 @@ use crate::negotiate::Asked;
 use crate::output::{Media, TextFormat};
 use crate::response_data::ResponseData;
 
-/// What the document in protobuf is called, and what clients call it who ask for it.
+/// The content type of the protobuf document, and the name by which clients ask for it.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const PROTOBUF_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
@@ -69,7 +69,7 @@ fn takes_protobuf(request: &HeaderMap) -> bool {
     ranges.any(|range| [PROTOBUF, PROTOBUF_ASKED].iter().any(|known| range.trim().eq_ignore_ascii_case(known)))
 }
 
-/// Refuses clients that want another language, such as protobuf: they would not understand (API-94, API-189).
+/// Rejects clients that want another format, such as protobuf (API-94, API-189).
 fn json_only(request: &HeaderMap) -> Result<(), Failure> {
     match Asked::new(request, None).document() {
         Ok(TextFormat::Json(_)) => Ok(()),
@@ -83,7 +83,7 @@ fn in_json(document: &Document, request: &HeaderMap) -> ResponseData {
         .with(VARY, HeaderValue::from_static("Accept"))
 }
 
-/// Where the document of today is (API-186).
+/// The path of the current document (API-186).
 fn moved(version: Version) -> Result<ResponseData, Failure> {
     let location = HeaderValue::try_from(url(version)).map_err(|error| Failure::plain(error.to_string()))?;
     Ok(ResponseData::empty(StatusCode::MOVED_PERMANENTLY).with(LOCATION, location))

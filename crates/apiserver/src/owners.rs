@@ -6,7 +6,7 @@ use evenkeel_api::meta::OwnerReference;
 
 /// Where duplicates were found, for the warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum DuplicatesFound {
     /// In the object that was sent.
     Sent,
     /// In what a patch made of the stored object.
@@ -14,7 +14,7 @@ pub(crate) enum Found {
 }
 
 /// Removes each reference that equals an earlier one in all members. The warning, if there were any.
-pub(crate) fn remove_duplicates(owners: &mut Vec<OwnerReference>, found: Found) -> Option<String> {
+pub(crate) fn remove_duplicates(owners: &mut Vec<OwnerReference>, found: DuplicatesFound) -> Option<String> {
     if owners.len() < 2 {
         return None;
     }
@@ -34,8 +34,8 @@ pub(crate) fn remove_duplicates(owners: &mut Vec<OwnerReference>, found: Found) 
     *owners = kept.into_iter().map(|(owner, _)| owner).collect();
     let uids: Vec<_> = duplicates.iter().map(|(owner, _)| owner.uid.as_str()).collect();
     let moment = match found {
-        Found::Sent => "",
-        Found::Patched => " after mutating admission happens",
+        DuplicatesFound::Sent => "",
+        DuplicatesFound::Patched => " after mutating admission happens",
     };
     Some(format!(
         ".metadata.ownerReferences contains duplicate entries{moment}; API server dedups owner references in 1.20+, and may \
@@ -56,7 +56,7 @@ mod tests {
     fn api_34_the_first_of_equal_references_is_kept() {
         let (a, b) = (owner("1", "a"), owner("2", "b"));
         let mut owners = vec![a.clone(), b.clone(), a.clone(), b.clone(), a.clone()];
-        let warning = remove_duplicates(&mut owners, Found::Sent).unwrap();
+        let warning = remove_duplicates(&mut owners, DuplicatesFound::Sent).unwrap();
         assert_eq!(owners, [a, b]);
         assert!(warning.ends_with("duplicate UID(s) observed: 1, 2, 1"), "{warning}");
     }
@@ -66,7 +66,7 @@ mod tests {
         let controller = OwnerReference { controller: Some(false), ..owner("1", "a") };
         let different = vec![owner("1", "a"), owner("1", "b"), controller];
         let mut owners = different.clone();
-        assert_eq!(remove_duplicates(&mut owners, Found::Patched), None);
+        assert_eq!(remove_duplicates(&mut owners, DuplicatesFound::Patched), None);
         assert_eq!(owners, different);
     }
 }

@@ -1,4 +1,4 @@
-//! What a path asks for (API-3, API-100).
+//! `Route`: what a path stands for (API-3, API-100).
 
 use evenkeel_api::{GROUP, Kind, Version};
 
@@ -35,7 +35,7 @@ pub(crate) enum Route {
     Metrics,
     /// `/debug/api_priority_and_fairness/…`.
     Dump(Dump),
-    /// A question of users about themselves.
+    /// A review of a user's own identity or permissions.
     Review(Review),
     /// Something of the group that does not exist: the response is a `Status`.
     NoResource,
@@ -177,8 +177,8 @@ impl Probe {
         }
     }
 
-    /// What is looked at, in order. A server without its store is alive, but not ready: the store recovers or is reached again
-    /// by itself, and a restart would not help.
+    /// The checks, in order. A server without its store is alive, but not ready: the store recovers or becomes reachable
+    /// again by itself, and a restart would not help.
     pub(crate) const fn checks(self) -> &'static [HealthCheck] {
         match self {
             Self::Livez => &[HealthCheck::Ping],

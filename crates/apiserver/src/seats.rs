@@ -1,5 +1,4 @@
-//! Refuses writes that would leave the server whose requests the objects govern with fewer seats than levels that must have
-//! one (LB-2a).
+//! Rejects writes that would leave the governed server with fewer seats than it has levels that need one (LB-2a).
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -14,13 +13,13 @@ use crate::failure::Failure;
 use crate::options::Moment;
 use crate::registry::Registry;
 
-/// The flow control of the server whose requests the objects govern, as soon as there is one in this process. Clones share it.
+/// The flow control of the server that the objects govern, as soon as there is one in this process. Clones share it.
 ///
-/// The API knows the seats of that server from here. Without one, it stores whatever is valid.
+/// It tells the API how many seats that server has. Without it, the API stores every valid object.
 #[derive(Debug, Clone, Default)]
 pub struct GovernedFlow {
     flow: Arc<OnceLock<FlowControl>>,
-    /// Two writes that fit one by one may be too much together.
+    /// One write at a time: two writes that fit alone may be too much together.
     one_by_one: Arc<Mutex<()>>,
 }
 
@@ -50,9 +49,9 @@ impl GovernedFlow {
 // === impl SeatCheck ===
 
 impl SeatCheck<'_> {
-    /// Refuses an object that would leave too few seats. One that makes nothing worse passes.
+    /// Rejects an object that would leave too few seats. A write that makes nothing worse is accepted.
     pub(crate) async fn admit<S: HubSpec>(&self, object: &Object<V1, S>) -> Result<SeatsChecked, Failure> {
-        // Elsewhere there can be no level without a seat that must have one.
+        // With other settings, no level that needs a seat can be without one.
         let flow = self.governed.flow.get().filter(|flow| flow.preset() == Preset::Plain);
         let Some(flow) = flow else { return Ok(SeatsChecked { _turn: None }) };
         let turn = Arc::clone(&self.governed.one_by_one).lock_owned().await;
@@ -66,14 +65,14 @@ impl SeatCheck<'_> {
     }
 }
 
-/// What is wrong after a write and was not before, or not as much.
+/// The problem after a write, unless it was there before and is not worse.
 fn too_few_after<S: HubSpec>(flow: &FlowControl, before: Objects, object: &Object<V1, S>) -> Option<TooFewSeats> {
     let lacking = |objects: &Objects| flow.check_objects(objects).err();
     let in_need_before = lacking(&before).map_or(0, |too_few| too_few.levels.len());
     lacking(&with(before, object)).filter(|too_few| too_few.levels.len() > in_need_before)
 }
 
-/// The objects with this one among them.
+/// The objects after the write.
 fn with<S: HubSpec>(mut objects: Objects, object: &Object<V1, S>) -> Objects {
     let object: &dyn Any = object;
     if let Some(level) = object.downcast_ref::<PriorityLevelConfiguration>() {

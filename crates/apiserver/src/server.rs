@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use evenkeel::FlowControl;
 use evenkeel::division::Borrowing;
 use evenkeel::work::KubernetesWork;
-use evenkeel_api::decode::Entry;
+use evenkeel_api::decode::ManifestEntry;
 use evenkeel_api::v1::FlowSchemaSpec;
 use evenkeel_api::validate::ValidSpec;
 use evenkeel_api::{HubSpec, Kind, Preset};
@@ -47,15 +47,16 @@ pub struct ApiServerOptions {
     pub watches_max: usize,
     /// How many bytes of responses may wait to be read by their clients, all together.
     pub response_bytes_max: usize,
-    /// How many of them on one connection. A response that is larger is alone on its connection.
+    /// The limit for one connection. A larger response is alone on its connection.
     pub response_bytes_per_connection_max: usize,
     /// Whether the condition `Dangling` of flow schemas is kept up to date.
     pub status_controller: StatusController,
     /// Whether deletions that wait for a garbage collector are finished.
     pub garbage_collector: GarbageCollector,
-    /// How many connections were refused because their client has too many: whoever accepts connections counts them here.
+    /// How many connections were rejected because their client has too many. The code that accepts connections counts them
+    /// here.
     pub refused_connections: Arc<AtomicU64>,
-    /// The flow control of the server whose requests the objects govern: writes that leave it with too few seats are refused.
+    /// The flow control of the server that the objects govern: writes that would leave it with too few seats are rejected.
     pub governed: GovernedFlow,
     /// Metrics that `/metrics` shows beside those of the API's own flow control and of the process.
     pub other_metrics: OtherMetrics,
@@ -83,7 +84,7 @@ pub enum GarbageCollector {
     Off,
 }
 
-/// An API server over a store. What it does by itself ends when it is dropped.
+/// An API server over a store. Its background tasks end when it is dropped.
 #[derive(Debug)]
 pub struct ApiServer {
     api: Api,
@@ -94,7 +95,7 @@ pub struct ApiServer {
 
 const UNTIDY: &str = "cannot restore the mandatory and suggested objects";
 
-/// A store without any history begins with a revision of at most this.
+/// A store without history starts with a revision of at most this.
 const NEW_STORE_REVISION_MAX: u64 = 2;
 
 // === impl ApiServerOptions ===
@@ -125,15 +126,15 @@ impl ApiServer {
         let (followed, follow_store) = Followed::new();
         let in_flight = InFlight::new(options.response_bytes_max, options.response_bytes_per_connection_max);
         let flow = FlowControl::builder().kubernetes().server_concurrency(options.server_concurrency);
-        // A Kubernetes API divides idle seats every ten seconds; before the first time, a level that lends all of its seats has
-        // none. Elsewhere nobody, and no health check, should wait for that.
+        // A Kubernetes API divides idle seats every ten seconds; before the first time, a level that lends all of its seats
+        // has none. With other presets, no request and no health check should wait for that.
         let borrowing = (options.preset == Preset::Plain).then_some(Borrowing::Immediate);
         let flow = flow.borrowing(borrowing).build();
         let api = Api::new(&store, options, in_flight, followed.clone(), flow.clone());
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         let (levels, schemas) = (bootstrap::tidy(api.levels()).await, bootstrap::tidy(api.schemas()).await);
         match levels.and(schemas) {
-            // A store that has been used before can be read, and those objects are tried again every minute.
+            // A store that was used before can be served as it is; creating the objects is tried again every minute.
             Err(failure) if revision > NEW_STORE_REVISION_MAX && failure.status == StatusCode::SERVICE_UNAVAILABLE => {
                 tracing::warn!(problem = %failure, "{UNTIDY}");
             }
@@ -165,12 +166,12 @@ impl ApiServer {
         Ok(Self { api, flow, limited, _tasks: tasks })
     }
 
-    /// The objects as they are and as they become. No write waits for whoever reads them.
+    /// The objects now and after each change. No write waits for readers of this stream.
     pub fn objects(&self) -> ObjectStream {
         self.api.followed().stream()
     }
 
-    /// The same for another flow control than the API's own: responses to writes wait until it asks for the next objects.
+    /// The same for a flow control other than the API's own: responses to writes wait until it asks for the next objects.
     pub fn objects_for_flow_control(&self) -> ObjectStream {
         self.api.followed().stream_for_flow_control()
     }
@@ -180,14 +181,15 @@ impl ApiServer {
         &self.flow
     }
 
-    /// The API's own metrics, without those of its flow control: a gateway in the same process has metrics of the same names.
+    /// The API's own metrics, without those of its flow control: a gateway in the same process has metrics with the same
+    /// names.
     pub fn metrics(&self) -> ApiMetrics {
         self.api.metrics()
     }
 
     /// Applies the fields of an object in a manifest, as the manager of that name, which takes over fields from
     /// others: what `--objects` does.
-    pub async fn apply(&self, entry: &Entry, manager: &str) -> Result<(), Failure> {
+    pub async fn apply(&self, entry: &ManifestEntry, manager: &str) -> Result<(), Failure> {
         let seats = self.api.seats();
         match entry.object.kind() {
             Kind::FlowSchema => apply(self.api.schemas(), seats, entry, manager).await,
@@ -195,8 +197,8 @@ impl ApiServer {
         }
     }
 
-    /// A `tower` service for the requests of one connection, which `identity` authenticates. It is for tasks of a
-    /// runtime, and not for a `LocalSet`: work on large objects lets the thread's other tasks go on elsewhere.
+    /// A `tower` service for the requests of one connection, which `identity` authenticates. It has to run on tasks of a
+    /// runtime, and not on a `LocalSet`: work on large objects moves the thread's other tasks elsewhere.
     pub fn service<I: evenkeel::identify::Identify>(&self, identity: I) -> ApiService<I> {
         let (in_flight, denials) = (self.api.in_flight().connection(), self.api.denials().clone());
         ApiService::new(self.limited.clone(), in_flight, denials, identity)
@@ -212,7 +214,7 @@ impl ApiServer {
 async fn compact_initial_history(store: &dyn Store) -> Result<(), Error> {
     let current = store.revision().await?;
     match store.compact(current).await {
-        // Another instance did it at the same time; or our user of etcd may not compact.
+        // Another instance did it at the same time, or our etcd user may not compact.
         Err(Error::TooOld { .. } | Error::Denied(_)) => Ok(()),
         compacted => compacted,
     }
@@ -221,12 +223,12 @@ async fn compact_initial_history(store: &dyn Store) -> Result<(), Error> {
 async fn apply<S: HubSpec + ValidSpec>(
     registry: &Registry<S>,
     seats: SeatCheck<'_>,
-    entry: &Entry,
+    entry: &ManifestEntry,
     manager: &str,
 ) -> Result<(), Failure> {
     let tree = json_of(&entry.tree).map_err(|number| Failure::bad_request(format!("{number} is too large")))?;
     let Value::Object(mut body) = tree else { return Err(Failure::bad_request("a manifest is an object")) };
-    // An item of a list need not say what it is.
+    // An item of a list may lack its kind and version.
     body.insert("apiVersion".to_owned(), entry.version.api_version().into());
     body.insert("kind".to_owned(), S::KIND.name().into());
     let body = Value::Object(body).to_string();
@@ -254,7 +256,7 @@ async fn keep_followed(mut objects: ObjectStream, flow: FlowControl, work: Kuber
     }
 }
 
-/// Lets the flow control follow the objects, and lets estimates know how many there are.
+/// Applies the objects to the flow control, and tells the estimates how many there are.
 fn follow(flow: &FlowControl, work: &KubernetesWork, objects: &Objects) {
     for (kind, count) in [
         (Kind::FlowSchema, objects.flow_schemas.len()),

@@ -69,7 +69,7 @@ impl<I> ApiService<I> {
         Self { limited, identity: Arc::new(identity), in_flight, denials }
     }
 
-    /// What is known of a request before it waits for a seat.
+    /// The context of a request before it waits for a seat.
     fn context(&self, parts: &Parts) -> Result<RequestContext, Failure>
     where
         I: Identify,
@@ -88,7 +88,7 @@ impl<I> ApiService<I> {
             }
         })?;
         let target = Target::of(parts).map_err(|error| match error {
-            // Nobody can tell what such a request is about, so it is rejected before its user is authorized (API-100).
+            // Such a request cannot be interpreted, so that it is rejected before its user is authorized (API-100).
             DigestError::NoResource { .. } => Failure::no_resource(),
             other => Failure::bad_request(other.to_string()),
         })?;
@@ -128,7 +128,7 @@ where
                 let response = self.limited.call(Request::from_parts(parts, body));
                 Box::pin(async move {
                     let mut response = response.await?.map(Either::Left);
-                    // The flow control responds itself to requests that it rejects.
+                    // The flow control itself responds to requests that it rejects.
                     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
                     Ok(response)
                 })

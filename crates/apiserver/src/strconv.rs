@@ -1,4 +1,4 @@
-//! Numbers as parameters spell them, and the words for those that make no sense (API-76, API-156).
+//! Numbers in parameters, and the error texts for invalid ones (API-76, API-156).
 
 use evenkeel_api::validate::Value;
 
@@ -9,12 +9,12 @@ pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
 
 /// A whole number without a sign.
 pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
-    // A plus sign, which Rust takes, is not part of a number here.
+    // A plus sign, which Rust accepts, is not part of a number here.
     let digits = if text.starts_with('+') { "" } else { text };
     digits.parse().map_err(|_| problem("ParseUint", text))
 }
 
-/// Whether a parameter says yes (API-76).
+/// Whether a parameter is true (API-76).
 pub(crate) fn is_true(text: &str) -> bool {
     text != "0" && !text.eq_ignore_ascii_case("false")
 }

@@ -38,7 +38,7 @@ pub(crate) enum Verb {
     DeleteCollection,
 }
 
-/// Tells the flow control what a request asks for: its [`Target`], which is known by then.
+/// Gives the flow control the [`Target`] of a request, which was worked out before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TargetDigest;
 
@@ -58,7 +58,7 @@ impl Target {
         Ok(Self { route, verb, request: owned(request) })
     }
 
-    /// The same as authorization and flow control see it.
+    /// The request as authorization and flow control see it.
     pub(crate) fn request(&self) -> &RequestInfo<'static> {
         &self.request
     }
@@ -91,7 +91,7 @@ impl Verb {
     }
 }
 
-/// The same with texts of its own. Those that nearly all requests have are not copied.
+/// The request with owned texts. Texts that nearly all requests have are not copied.
 fn owned(request: RequestInfo<'_>) -> RequestInfo<'static> {
     RequestInfo {
         is_resource_request: request.is_resource_request,
@@ -141,7 +141,7 @@ impl Digest for TargetDigest {
     fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a>, DigestError> {
         match parts.extensions.get::<RequestContext>() {
             Some(context) => Ok(borrowed(context.target.request()).into()),
-            // A dump looks at the head of a request again, without its context.
+            // A dump reads the head of a request again, without its context.
             None => Digest::digest(&*KUBERNETES, parts),
         }
     }

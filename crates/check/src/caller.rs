@@ -42,7 +42,7 @@ enum Authenticated {
 
 /// What subjects ask of a caller.
 #[derive(Debug, Default)]
-struct Wanted<'a> {
+struct CallerRequirements<'a> {
     name: Option<String>,
     namespace: Option<&'a str>,
     groups: Vec<&'a str>,
@@ -104,7 +104,7 @@ impl Callers {
     /// The smallest callers that all of the subjects match: none of them is matched by more subjects than another caller who is
     /// authenticated in the same way.
     pub(crate) fn smallest(&self, subjects: &[&Subject]) -> Vec<User> {
-        let Some(wanted) = Wanted::by(subjects) else { return Vec::new() };
+        let Some(wanted) = CallerRequirements::by(subjects) else { return Vec::new() };
         let matching =
             |how| Some(self.caller(how, &wanted)?).filter(|user| subjects.iter().all(|s| is_matched(s, user)));
         let user = matching(Authenticated::AsUser);
@@ -113,7 +113,7 @@ impl Callers {
         [user, account, matching(Authenticated::NotAtAll)].into_iter().flatten().collect()
     }
 
-    fn caller(&self, how: Authenticated, wanted: &Wanted<'_>) -> Option<User> {
+    fn caller(&self, how: Authenticated, wanted: &CallerRequirements<'_>) -> Option<User> {
         let groups = wanted.groups.iter().copied();
         let named = wanted.name.as_deref();
         match how {
@@ -156,9 +156,9 @@ fn user<'a>(name: &str, groups: impl IntoIterator<Item = &'a str>) -> User {
     User::new(name, once)
 }
 
-// === impl Wanted ===
+// === impl CallerRequirements ===
 
-impl<'a> Wanted<'a> {
+impl<'a> CallerRequirements<'a> {
     /// What all of the subjects ask for; `None` if they ask for different callers.
     fn by(subjects: &[&'a Subject]) -> Option<Self> {
         let mut wanted = Self::default();

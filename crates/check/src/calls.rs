@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::finding::Place;
+use crate::finding::SourceLocation;
 use crate::request::Request;
 
 /// A request that another request makes while it runs, and waits for: that of a webhook, or to a service behind.
@@ -15,7 +15,7 @@ pub struct Call {
     /// The request that it makes.
     pub callee: Endpoint,
     /// Where the call is declared.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// One end of a call.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::finding::Place;
+use crate::finding::SourceLocation;
 use crate::request::Request;
 
 /// A test: `kind: ClassificationTest` of `evenkeel.dev/v1`.
@@ -17,7 +17,7 @@ pub struct ClassificationTest {
     /// What is to become of it.
     pub expect: Expectation,
     /// Where the test is.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// What is expected of a request. What is absent is not looked at.

@@ -49,7 +49,7 @@ pub(crate) struct Budget {
 
 /// The answer to a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum SearchResult {
     /// There is such a request.
     Point(Point),
     /// There is none.
@@ -164,25 +164,25 @@ impl<'a> View<'a> {
         region: Region,
         budget: &mut Budget,
         mut wants: impl FnMut(Option<usize>) -> bool,
-    ) -> Found {
+    ) -> SearchResult {
         let mut steps = budget.each;
         let mut left = vec![region];
         while let Some(region) = left.pop() {
             let Some(point) = self.space.pick(&region) else { continue };
             if !budget.spend(&mut steps) {
-                return Found::Undecided;
+                return SearchResult::Undecided;
             }
             let first = self.first(user, &point);
             if wants(first) {
-                return Found::Point(point);
+                return SearchResult::Point(point);
             }
             let Some(taken) = first.and_then(|schema| self.matching(schema, user, &point)) else {
                 // Nothing matches, or the boxes do not say what the classifier says: claim nothing.
-                return Found::Undecided;
+                return SearchResult::Undecided;
             };
             left.extend(region.without(&taken.region));
         }
-        Found::Nothing
+        SearchResult::Nothing
     }
 
     /// All requests of both sorts.

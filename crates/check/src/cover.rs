@@ -5,7 +5,7 @@
 
 use evenkeel_engine::User;
 
-use crate::configuration::{Budget, Configuration, Found, View};
+use crate::configuration::{Budget, Configuration, SearchResult, View};
 use crate::space::{Point, Region};
 
 /// How many requests are collected at most.
@@ -67,9 +67,9 @@ fn left_out<'p>(
     let some = View::new(some, &view.space);
     for (user, region) in parts {
         match some.find(user, region.clone(), budget, |first| first.is_none()) {
-            Found::Nothing => {}
-            Found::Point(point) => return Some(Some((user, point))),
-            Found::Undecided => return None,
+            SearchResult::Nothing => {}
+            SearchResult::Point(point) => return Some(Some((user, point))),
+            SearchResult::Undecided => return None,
         }
     }
     Some(None)

@@ -61,7 +61,7 @@ pub struct Side {
     pub priority_level: String,
 }
 
-struct Comparison<'a> {
+struct DiffSearch<'a> {
     old: View<'a>,
     new: View<'a>,
     space: Arc<Space>,
@@ -71,7 +71,7 @@ struct Comparison<'a> {
 }
 
 /// An old and a new clause of which the requests that both match are looked at.
-struct Pair<'a> {
+struct ClausePair<'a> {
     old: usize,
     new: usize,
     old_clause: &'a Clause,
@@ -94,7 +94,7 @@ pub fn diff(old: &[Located<'_>], new: &[Located<'_>], assumptions: &Assumptions)
     let callers = Callers::of(schemas, assumptions.preset);
     let budget = Budget::new(assumptions.work_max, assumptions.work_max);
     let (old, new) = (View::new(old, &space), View::new(new, &space));
-    let mut comparison = Comparison { old, new, space, callers, budget, outcome: Outcome::default() };
+    let mut comparison = DiffSearch { old, new, space, callers, budget, outcome: Outcome::default() };
     comparison.run();
     comparison.outcome
 }
@@ -136,9 +136,9 @@ fn is_built_in(schema: &FlowSchema) -> bool {
     bootstrap::mandatory_flow_schema(schema.name()).is_some_and(|built_in| std::ptr::eq(built_in, schema))
 }
 
-// === impl Comparison ===
+// === impl DiffSearch ===
 
-impl Comparison<'_> {
+impl DiffSearch<'_> {
     fn run(&mut self) {
         let old_same: Vec<bool> =
             self.old.configuration.schemas.iter().map(|schema| is_unchanged(schema, &self.new.configuration)).collect();
@@ -170,7 +170,7 @@ impl Comparison<'_> {
         'all: for old_clause in self.old.clauses_of(old) {
             for new_clause in self.new.clauses_of(new) {
                 let Some(common) = old_clause.region.intersection(&new_clause.region) else { continue };
-                let pair = Pair { old, new, old_clause, new_clause };
+                let pair = ClausePair { old, new, old_clause, new_clause };
                 for user in self.common_callers(&pair) {
                     match moved(&self.old, &self.new, &pair, &user, common.clone(), &mut self.budget) {
                         Moved::Nowhere => {}
@@ -197,7 +197,7 @@ impl Comparison<'_> {
     }
 
     /// The smallest callers that a subject of each clause matches.
-    fn common_callers(&self, pair: &Pair<'_>) -> Vec<User> {
+    fn common_callers(&self, pair: &ClausePair<'_>) -> Vec<User> {
         let subjects = |view: &View<'_>, schema: usize, rule: usize| {
             let schema = view.configuration.schema(schema);
             schema.and_then(|schema| schema.spec.rules.get(rule)).map_or(Vec::new(), |rule| rule.subjects.clone())
@@ -216,7 +216,7 @@ impl Comparison<'_> {
     }
 
     /// The requests around one that move with it: what remains of the box around it without the clauses that are tried before.
-    fn describe(&self, pair: &Pair<'_>, user: &User, common: &Region, point: &Point) -> String {
+    fn describe(&self, pair: &ClausePair<'_>, user: &User, common: &Region, point: &Point) -> String {
         let mut around = common.clone();
         for (view, schema) in [(&self.old, pair.old), (&self.new, pair.new)] {
             for (earlier, clauses) in view.clauses.iter().enumerate().take(schema) {
@@ -234,7 +234,14 @@ impl Comparison<'_> {
 }
 
 /// A request of the region that goes to the old schema of the pair before, and to the new one after.
-fn moved(old: &View<'_>, new: &View<'_>, pair: &Pair<'_>, user: &User, region: Region, budget: &mut Budget) -> Moved {
+fn moved(
+    old: &View<'_>,
+    new: &View<'_>,
+    pair: &ClausePair<'_>,
+    user: &User,
+    region: Region,
+    budget: &mut Budget,
+) -> Moved {
     let mut steps = budget.each();
     let mut left = vec![region];
     while let Some(region) = left.pop() {

@@ -36,7 +36,7 @@ pub struct Finding {
     pub object: ObjectName,
     /// Where that is.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: SourceLocation,
     /// One sentence.
     pub message: String,
     /// What to do.
@@ -63,7 +63,7 @@ pub struct ObjectName {
 ///
 /// Not `#[non_exhaustive]`: whoever reads objects from a file makes them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file; empty if the object is in none.
     pub file: String,
     /// The line, from 1; 0 if the object is in no file.
@@ -134,7 +134,7 @@ impl Finding {
         }
     }
 
-    pub(crate) fn at(self, place: Place) -> Self {
+    pub(crate) fn at(self, place: SourceLocation) -> Self {
         Self { place, ..self }
     }
 
@@ -143,9 +143,9 @@ impl Finding {
     }
 }
 
-// === impl Place ===
+// === impl SourceLocation ===
 
-impl Place {
+impl SourceLocation {
     /// A place in a file.
     pub fn new(file: &str, at: Position) -> Self {
         Self { file: file.to_owned(), at: Some(at), column: at.column }
@@ -165,19 +165,19 @@ impl Located<'_> {
     }
 
     /// Where a field is, such as `spec.rules[0]`, or the nearest one around it.
-    pub(crate) fn place(&self, field: &str) -> Place {
+    pub(crate) fn place(&self, field: &str) -> SourceLocation {
         match self.tree {
-            None => Place { file: self.file.to_owned(), ..Place::default() },
-            Some(tree) => Place::new(self.file, tree.position_of(field)),
+            None => SourceLocation { file: self.file.to_owned(), ..SourceLocation::default() },
+            Some(tree) => SourceLocation::new(self.file, tree.position_of(field)),
         }
     }
 
     /// Where an annotation is.
-    pub(crate) fn annotation_place(&self, name: &str) -> Place {
+    pub(crate) fn annotation_place(&self, name: &str) -> SourceLocation {
         let annotations = self.tree.and_then(|tree| tree.get("metadata")?.get("annotations"));
         match annotations.map(|node| &node.value) {
             Some(Value::Map(members)) => match members.iter().find(|member| member.key == name) {
-                Some(member) => Place::new(self.file, member.key_at),
+                Some(member) => SourceLocation::new(self.file, member.key_at),
                 None => self.place("metadata.annotations"),
             },
             _ => self.place("metadata"),

@@ -45,7 +45,7 @@ pub use calls::{Call, Endpoint};
 pub use classification_test::{ClassificationTest, Expectation};
 pub use diff::{Difference, Outcome, Side, diff};
 pub use evenkeel_engine::controller::Borrowing;
-pub use finding::{Finding, Located, ObjectName, Place, Report, Undecided, Witness};
+pub use finding::{Finding, Located, ObjectName, Report, SourceLocation, Undecided, Witness};
 pub use request::Request;
 pub use rule::{Rule, Severity, UnknownRule};
 

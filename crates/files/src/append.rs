@@ -1,4 +1,4 @@
-//! Opens what lines are written to: a file, or a FIFO that somebody reads.
+//! Opens a file to which lines are appended, or a FIFO that has a reader.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,9 +10,10 @@ use rustix::io::Errno;
 
 use super::open_at_once;
 
-/// Opens a file to append to it, and creates it if it is not there. A FIFO must have a reader: waiting for one could take for ever.
+/// Opens a file to append to it, and creates it if it does not exist. A FIFO must have a reader: waiting for one could take
+/// for ever.
 ///
-/// Writing waits until there is room, as usual.
+/// Writes to the file wait for room as usual.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
     let file = open_at_once(OpenOptions::new().create(true).append(true), path).map_err(|error| {
         let is_fifo = || path.metadata().is_ok_and(|found| found.file_type().is_fifo());

@@ -1,8 +1,8 @@
 //! Reads the files that operators name, and never waits for one.
 //!
-//! Opening a FIFO waits for somebody at its other end, and so does reading from it. A server that meets one in the place of a
-//! file, be it for a moment while the file is replaced, would hang. Everything here returns at once, with one exception that
-//! has a limit: [`read_once`], for programs that somebody waits for.
+//! Opening a FIFO waits for a process at its other end, and so does reading from it. A server that finds a FIFO in the place
+//! of a file, even for a moment while the file is replaced, would hang. Everything here returns at once, with one exception
+//! that has a limit: [`read_once`], for commands that a user waits for.
 //!
 //! ```
 //! use std::path::Path;
@@ -26,14 +26,14 @@ pub use append::open_to_append;
 pub use not_regular::NotRegular;
 pub use once::read_once;
 
-/// No file of settings, keys or objects has so many bytes.
+/// The largest file that is read. Files of settings, keys and objects are smaller.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Opens a file for reading. Whatever is no regular file and no device is refused, with [`NotRegular`] inside of the error.
+/// Opens a file for reading. Anything but a regular file or a device is rejected, with [`NotRegular`] inside of the error.
 ///
 /// Reading from the file does not wait either: a device that has nothing to read is an error.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Asked before, since opening a FIFO wakes whoever wants to write to it; and after, since it may have been replaced.
+    // Checked before opening, since opening a FIFO wakes its writer; and after, since the file may have been replaced.
     NotRegular::check(path.metadata()?.file_type())?;
     let file = open_at_once(OpenOptions::new().read(true), path)?;
     NotRegular::check(file.metadata()?.file_type())?;

@@ -1,11 +1,11 @@
-//! `NotRegular`: something else in the place of a file.
+//! `NotRegular`: the error for a path that is not a regular file.
 
 use std::fs::FileType;
 use std::{fmt, io};
 
 use super::FileTypeExt;
 
-/// There is something else in the place of a file.
+/// The path is not a regular file or a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotRegular(&'static str);
 

@@ -1,4 +1,5 @@
-//! Reads for a program that runs once, and takes what another program writes to a pipe, as in `--kubeconfig <(kind get kubeconfig)`.
+//! Reads for a program that runs once, and also reads what another program writes to a pipe, as in `--kubeconfig <(kind get
+//! kubeconfig)`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -10,17 +11,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{BYTES_MAX, open_at_once, read};
 
-/// How long the writer of a pipe is waited for, all together.
+/// How long to wait for the writer of a pipe in all.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The bytes of a file, or of a pipe that somebody writes to: these must be there, to their end, within ten seconds.
+/// The bytes of a file, or of a pipe that another program writes to: all of them must arrive within ten seconds.
 pub fn read_once(path: &Path) -> io::Result<Vec<u8>> {
     if !path.metadata()?.file_type().is_fifo() {
         return read(path);
     }
     let pipe = open_at_once(OpenOptions::new().read(true), path)?;
     let until = Instant::now() + PATIENCE;
-    // Before its writer has opened it, a pipe looks as if it had ended.
+    // Until its writer has opened it, a pipe looks as if it had ended.
     wait(&pipe, until, "it is a pipe that no process writes to")?;
     read_pipe(&pipe, until)
 }

@@ -1,5 +1,6 @@
 //! The readers of input from outside as plain functions of bytes, for `tests/any-input`. Not part of the API.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -10,6 +11,7 @@ use crate::config::JwtIdentity;
 use crate::der::Element;
 use crate::http1::{Decoded, Decoder, HeadLimits, HeadMemory, RequestHead, ResponseHead};
 use crate::identity::{ClientCertificate, Verifier};
+use crate::net::proxy_protocol::Header;
 
 /// What a reader made of everything that arrived on a connection.
 ///
@@ -91,6 +93,13 @@ pub fn chunks<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Conversation {
         let head = (String::new(), HeaderMap::new(), Decoder::CHUNKED, false);
         Ok((!std::mem::replace(&mut is_begun, true)).then_some(head))
     })
+}
+
+/// The client that a header of the PROXY protocol names, if it names one, and the length of the header. None if more bytes are
+/// needed.
+pub fn proxy_header(bytes: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, String> {
+    let header = Header::read(bytes).map_err(|fault| fault.to_string())?;
+    Ok(header.map(|header| (header.client, header.length)))
 }
 
 /// What a client certificate says of its owner, or why it is rejected.

@@ -28,7 +28,7 @@
 //!
 //! // A gateway in front of it, on a port that the system chooses: all requests share all seats.
 //! let config = Config {
-//!     listen: vec![ListenConfig { address: "127.0.0.1:0".parse()?, tls: None }],
+//!     listen: vec![ListenConfig { address: "127.0.0.1:0".parse()?, ..ListenConfig::default() }],
 //!     admin: AdminConfig { address: None, ..AdminConfig::default() },
 //!     upstreams: vec![UpstreamConfig::new(&url)?],
 //!     ..Config::default()
@@ -66,6 +66,7 @@ pub mod host;
 pub mod identity;
 pub mod objects;
 pub mod observe;
+pub mod sockets;
 
 pub use config::Config;
 pub use gateway::{Drained, Gateway, Reconfigured, StartError};

@@ -9,15 +9,15 @@ use evenkeel_engine::time::{MILLISECOND, Nanos};
 /// The latest service times of each kind of request.
 #[derive(Debug, Default)]
 pub(crate) struct ServiceTimes {
-    by_kind: HashMap<Kind, Latest>,
+    by_kind: HashMap<RequestKind, Latest>,
     all: Latest,
 }
 
 /// Verb, resource and subresource, or verb and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Kind(u64);
+pub(crate) struct RequestKind(u64);
 
-/// A few service times. They are handed out in turn, so that what is assumed varies as the real ones do.
+/// A few service times. They are used in turn, so that assumed times vary as real ones do.
 #[derive(Debug, Default)]
 struct Latest {
     times: Vec<Nanos>,
@@ -28,12 +28,12 @@ struct Latest {
 const KEPT: usize = 32;
 const KINDS_MAX: usize = 10_000;
 
-/// Assumed while nothing is known.
+/// Assumed while no request of the kind has run.
 const UNKNOWN: Nanos = 100 * MILLISECOND;
 
-// === impl Kind ===
+// === impl RequestKind ===
 
-impl Kind {
+impl RequestKind {
     pub(crate) fn of(request: &RequestInfo<'_>) -> Self {
         let mut hasher = DefaultHasher::new();
         (&*request.verb, &*request.api_group, &*request.resource, &*request.subresource).hash(&mut hasher);
@@ -44,16 +44,16 @@ impl Kind {
 // === impl ServiceTimes ===
 
 impl ServiceTimes {
-    /// Takes note of a request that ran.
-    pub(crate) fn note(&mut self, kind: Kind, time: Nanos) {
+    /// Notes the time of a request that ran.
+    pub(crate) fn note(&mut self, kind: RequestKind, time: Nanos) {
         self.all.push(time);
         if self.by_kind.len() < KINDS_MAX || self.by_kind.contains_key(&kind) {
             self.by_kind.entry(kind).or_default().push(time);
         }
     }
 
-    /// What a request of that kind may have taken.
-    pub(crate) fn assume(&mut self, kind: Kind) -> Nanos {
+    /// The assumed time of a request of that kind.
+    pub(crate) fn assume(&mut self, kind: RequestKind) -> Nanos {
         let of_kind = self.by_kind.get_mut(&kind).and_then(Latest::next);
         of_kind.or_else(|| self.all.next()).unwrap_or(UNKNOWN)
     }
@@ -87,7 +87,7 @@ mod tests {
         let kind = |resource: &str| {
             let request =
                 RequestInfo { verb: "list".into(), resource: resource.to_owned().into(), ..RequestInfo::default() };
-            Kind::of(&request)
+            RequestKind::of(&request)
         };
         let mut times = ServiceTimes::default();
         assert_eq!(times.assume(kind("pods")), UNKNOWN);

@@ -1,4 +1,4 @@
-//! Keeps times that make no sense away from the virtual clock.
+//! Keeps implausible times away from the virtual clock.
 
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
 
@@ -10,7 +10,7 @@ pub(crate) struct LogClock {
     suspect: Option<Instant>,
 }
 
-/// What a line's time tells.
+/// What the time of a line means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tick {
     /// The log goes on.

@@ -23,7 +23,7 @@ pub struct DamagedLine {
     pub reason: Damage,
 }
 
-/// So many are named.
+/// This many are named.
 const NAMED_MAX: usize = 10;
 
 // === impl Damaged ===

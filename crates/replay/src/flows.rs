@@ -22,7 +22,7 @@ pub(crate) struct Flows {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Flow {
-    /// What it is called under each configuration.
+    /// Its name under each configuration.
     pub names: Vec<FlowName>,
     /// Its requests.
     pub requests: u64,
@@ -32,7 +32,7 @@ pub struct Flow {
     pub replayed: Vec<Replayed>,
 }
 
-/// What a flow is called.
+/// The name of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlowName {
@@ -40,7 +40,7 @@ pub struct FlowName {
     pub schema: Box<str>,
     /// The priority level.
     pub level: Box<str>,
-    /// What tells it from other flows of the schema; `None` if it stands for all those that got no row of their own.
+    /// The flow distinguisher; `None` for the row of all flows without a row of their own.
     pub distinguisher: Option<Box<str>>,
 }
 
@@ -50,7 +50,7 @@ pub struct FlowName {
 pub struct Recorded {
     /// How many were rejected.
     pub rejected: u64,
-    /// How long they waited, those of which the log tells it.
+    /// The waits that the log has.
     pub wait: Histogram,
 }
 
@@ -68,11 +68,11 @@ pub struct Replayed {
     pub seat_time: i128,
 }
 
-/// Where a request belongs under each configuration: the places of the schemas, and the hashes of the flows.
+/// The class of a request under each configuration: the indexes of the schemas, and the hashes of the flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FlowKey {
     pub(crate) schemas: [u32; SIDES_MAX],
-    /// `None`: all that got no row of their own.
+    /// `None` for all flows without a row of their own.
     pub(crate) hashes: Option<[u64; SIDES_MAX]>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Counter<'a> {
     pub(crate) side: usize,
 }
 
-/// So many flows get a row of their own. Histograms are what takes memory.
+/// This many flows get a row of their own. Histograms take most of the memory.
 const FLOWS_MAX: usize = 2000;
 
 // === impl Flows ===
@@ -133,8 +133,8 @@ impl Flows {
 // === impl Flow ===
 
 impl Flow {
-    /// How much differs between the recording, or the first configuration, and the last, in nanoseconds of waiting. A rejected
-    /// request counts as one that waited for as long as it may.
+    /// The difference between the recording, or the first configuration, and the last, in nanoseconds of waiting. A rejected
+    /// request counts as one that waited for the longest allowed time.
     pub(crate) fn difference(&self, wait_limit: Nanos) -> i128 {
         let cost = |wait: &Histogram, rejected: u64| {
             i128::from(wait.mean()) * i128::from(wait.count()) + i128::from(rejected) * i128::from(wait_limit)

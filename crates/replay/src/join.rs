@@ -12,7 +12,7 @@ pub struct RequestKey(u64);
 /// The requests of which only a part has been read.
 #[derive(Debug, Default)]
 pub(crate) struct Join {
-    /// Requests that have arrived, in two generations: when the younger one is full, the older one is given up.
+    /// Requests that have arrived, in two generations: when the younger one is full, the older one is dropped.
     young: HashSet<RequestKey>,
     old: HashSet<RequestKey>,
     given_up: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Join {
     watches: WatchCounts,
 }
 
-/// What the end of a request adds.
+/// What the end of a request means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     /// The whole request is to be replayed now.
@@ -30,7 +30,7 @@ pub(crate) enum Completion {
     Replayed,
 }
 
-/// So many requests are remembered in each generation, and so many long ones.
+/// This many requests are remembered in each generation, and this many long ones.
 const REMEMBERED: usize = 1 << 18;
 
 // === impl RequestKey ===

@@ -7,15 +7,15 @@ use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
 
 /// Requests that wait for those that arrived before them and ended after them.
 ///
-/// They are kept in short spans of time, each of which is sorted when it is over: that moves less memory about than a heap does.
+/// They are kept in short spans of time, each of which is sorted when it is over: that moves less memory than a heap does.
 #[derive(Debug)]
 pub(crate) struct Order<T> {
     spans: BTreeMap<i64, Vec<(Nanos, T)>>,
     held: usize,
     ready: vec::IntoIter<(Nanos, T)>,
-    /// The latest time that a line was written.
+    /// The latest time at which a line was written.
     written: Nanos,
-    /// Where the spans that have been let go end.
+    /// The end of the spans that have been released.
     released: Nanos,
     late: u64,
 }
@@ -72,7 +72,7 @@ impl<T> Order<T> {
         self.late
     }
 
-    /// Another piece of a log starts, whose times are not related to those before. Everything must have been let go.
+    /// Starts another piece of a log, whose times are not related to those before. All requests must have been released.
     pub(crate) fn restart(&mut self) {
         (self.written, self.released) = (Nanos::MIN, Nanos::MIN);
     }

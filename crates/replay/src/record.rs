@@ -10,7 +10,7 @@ use evenkeel_engine::time::{Instant, Nanos};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Record<'a> {
-    /// What the server calls the request; the same in all its lines and logs.
+    /// The id of the request; the same in all its lines and logs.
     pub id: Option<Cow<'a, str>>,
     /// How far the request was.
     pub stage: Stage,
@@ -24,13 +24,13 @@ pub struct Record<'a> {
     pub service: Option<Nanos>,
     /// Who sent it; `None` if the log does not name users.
     pub user: Option<Arc<User>>,
-    /// What was done.
+    /// The verb or the method.
     pub action: Action<'a>,
     /// Path and query, as they were received.
     pub target: Cow<'a, str>,
     /// How it ended, as far as flow control is concerned.
     pub outcome: Outcome<'a>,
-    /// Where the server put it, if the log tells.
+    /// The server's classification, if the log has it.
     pub placed: Option<Placed<'a>>,
     /// The seats that it took, if the log tells.
     pub seats: Option<u32>,

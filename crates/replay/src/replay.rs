@@ -10,7 +10,7 @@ use evenkeel_engine::work::{Circumstances, Estimator, EstimatorConfig};
 use evenkeel_engine::{Classification, RequestInfo, WorkEstimate};
 use evenkeel_sim::NewRequest;
 
-use crate::assumed::{Kind, ServiceTimes};
+use crate::assumed::{RequestKind, ServiceTimes};
 use crate::clock::{LogClock, Tick};
 use crate::damage::Damaged;
 use crate::flows::{Counter, FlowKey, Flows, SIDES_MAX, Token};
@@ -71,7 +71,7 @@ pub struct Replay {
     clock: LogClock,
     join: Join,
     service_times: ServiceTimes,
-    order: Order<Request>,
+    order: Order<ReplayRequest>,
     flows: Flows,
     timeline: Timeline,
     lines: u64,
@@ -83,7 +83,7 @@ pub struct Replay {
 
 /// A request that is ready to be replayed.
 #[derive(Debug, Clone, Copy)]
-struct Request {
+struct ReplayRequest {
     flow: u32,
     schemas: [u32; SIDES_MAX],
     hashes: [u64; SIDES_MAX],
@@ -230,7 +230,7 @@ impl Replay {
         key: Option<RequestKey>,
         occupancy: Occupancy,
     ) {
-        let mut ready = Request {
+        let mut ready = ReplayRequest {
             flow: 0,
             schemas: [0; SIDES_MAX],
             hashes: [0; SIDES_MAX],
@@ -317,9 +317,9 @@ impl Replay {
         }
     }
 
-    fn arrive(&mut self, at: Nanos, request: Request) {
+    fn arrive(&mut self, at: Nanos, request: ReplayRequest) {
         let at = self.timeline.map(at);
-        let Request { flow, schemas, hashes, work, service } = request;
+        let ReplayRequest { flow, schemas, hashes, work, service } = request;
         for (number, side) in self.sides.iter_mut().enumerate() {
             let token = Token { flow, work: work[number] };
             let new = NewRequest::new(token, service, work[number]).patience(self.settings.wait_limit);
@@ -361,7 +361,7 @@ fn service_time(
     request: &RequestInfo<'_>,
     occupancy: Occupancy,
 ) -> Nanos {
-    let kind = Kind::of(request);
+    let kind = RequestKind::of(request);
     // The end of a watch tells nothing about when its response started.
     let is_told = !(occupancy == Occupancy::ToTheHeaders && record.stage == Stage::Complete);
     if let Some(service) = record.service.filter(|_| is_told) {

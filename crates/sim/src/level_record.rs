@@ -89,7 +89,7 @@ impl LevelRecord {
         &self.totals
     }
 
-    /// So many seats are in use and so many requests wait from now on.
+    /// Notes the seats in use and the waiting requests from now on.
     #[inline]
     pub(crate) fn note(&mut self, now: Nanos, seats: i64, waiting: u64) {
         self.advance(now);
@@ -101,7 +101,7 @@ impl LevelRecord {
         bucket.waiting_max = bucket.waiting_max.max(waiting);
     }
 
-    /// It has these limits from now on, and may use so many seats.
+    /// Notes the limits, and how many seats the level may use, from now on.
     pub(crate) fn set_limits(&mut self, now: Nanos, limits: LevelLimits, limit: i64) {
         self.advance(now);
         self.limits = limits;
@@ -116,13 +116,13 @@ impl LevelRecord {
         self.series.open.rejected[reason] += 1;
     }
 
-    /// Counting begins now; what was before is only in the series.
+    /// Starts counting; what was before is only in the series.
     pub(crate) fn reset(&mut self, now: Nanos) {
         self.advance(now);
         self.totals = Occupancy { seats_max: self.seats, waiting_max: self.waiting, ..Occupancy::default() };
     }
 
-    /// Takes over the time up to now, in which nothing has changed.
+    /// Accounts for the time up to now, in which nothing has changed.
     #[inline]
     pub(crate) fn advance(&mut self, now: Nanos) {
         let span = now - self.as_of;
@@ -140,7 +140,7 @@ impl LevelRecord {
         self.as_of = now;
     }
 
-    /// The run is over: the last bucket counts, whether it is full or not.
+    /// Ends the run: the last bucket counts, whether it is full or not.
     pub(crate) fn close(&mut self, now: Nanos) {
         self.advance(now);
         if self.series.end() - self.series.width() < now {

@@ -1,4 +1,4 @@
-//! What becomes of requests, and who is told.
+//! Outcomes of requests, and the trait that receives them.
 
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::time::Nanos;
@@ -9,7 +9,7 @@ use crate::LevelNumber;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome<T> {
-    /// What the caller keeps with it.
+    /// The caller's token.
     pub token: T,
     /// The level that it was in.
     pub level: LevelNumber,
@@ -39,17 +39,17 @@ pub enum End {
     Rejected {
         /// Why.
         reason: Rejection,
-        /// How long its client is told to wait before it tries again.
+        /// The `Retry-After` of the response.
         retry_after: Nanos,
     },
-    /// It has waited as long as it may.
+    /// It has reached its longest wait.
     TimedOut {
-        /// How long its client is told to wait before it tries again.
+        /// The `Retry-After` of the response.
         retry_after: Nanos,
     },
 }
 
-/// Told what becomes of requests, in the order in which it happens. A closure is told of the ends.
+/// Receives the outcomes of requests, in the order in which they happen. A closure receives the ends only.
 pub trait Outcomes<T> {
     /// A request did not start when it arrived, and waits.
     fn waits(&mut self, now: Nanos, token: &mut T) {
@@ -61,7 +61,7 @@ pub trait Outcomes<T> {
         let _ = (now, token, seats);
     }
 
-    /// How much work a request is for the service that has just started: what it came with, unless the caller knows better by now.
+    /// The service time of a request that has just started: the one it arrived with, unless the caller knows better by now.
     fn service(&mut self, token: &mut T, service: Nanos) -> Nanos {
         let _ = token;
         service
@@ -80,7 +80,7 @@ impl<T, F: FnMut(Outcome<T>)> Outcomes<T> for F {
 // === impl Outcome ===
 
 impl<T> Outcome<T> {
-    /// How long it waited for a seat, or until it was told that it gets none.
+    /// How long it waited for a seat, or until it was rejected.
     pub fn wait(&self) -> Nanos {
         match self.end {
             End::Completed { started, .. } => started - self.arrived,

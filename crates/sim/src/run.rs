@@ -32,7 +32,7 @@ pub struct Run {
     pub levels: Vec<LevelRecord>,
 }
 
-/// About so many buckets has a time series of a run.
+/// About this many buckets are in a time series of a run.
 const BUCKETS: Nanos = 300;
 
 /// Runs a workload. `progress` is told the simulated time once for each second of it.
@@ -58,7 +58,7 @@ pub fn run(workload: &Workload, scenario: &Scenario, seed: u64, progress: &mut d
         let arrival = traffic.next_arrival().unwrap_or(Nanos::MAX);
         let event = events.peek().map_or(Nanos::MAX, |event| event.at);
         let mark = second.min(warmup.unwrap_or(Nanos::MAX)).min(event);
-        // What happens by itself may bring arrivals that are earlier than the next one known now.
+        // Timers may cause arrivals that are earlier than the next one known now.
         if simulator.step(arrival.min(mark), &mut traffic) {
             continue;
         }

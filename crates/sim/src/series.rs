@@ -41,7 +41,7 @@ pub struct Series {
 pub const REASONS: [Rejection; 4] =
     [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::TooManyLongRunning];
 
-/// With so many buckets, an even number, the width doubles.
+/// At this many buckets, an even number, the width doubles.
 const BUCKETS_MAX: usize = 600;
 
 /// The place of a reason in [`REASONS`].
@@ -80,7 +80,7 @@ impl Series {
         self.end
     }
 
-    /// Nothing more is to be put into the bucket. The next one begins as the level is then.
+    /// Ends the bucket. The next one starts with the state of the level then.
     pub(crate) fn close_bucket(&mut self, now: Nanos, seats: i64, waiting: u64) {
         self.until = now;
         let Bucket { limit, nominal, floor, .. } = self.open;
@@ -98,7 +98,7 @@ impl Series {
 // === impl Bucket ===
 
 impl Bucket {
-    /// This one and the one after it as one.
+    /// Merges this bucket and the one after it.
     fn join(self, next: Self) -> Self {
         let mut rejected = self.rejected;
         rejected.iter_mut().zip(next.rejected).for_each(|(count, more)| *count += more);

@@ -15,10 +15,10 @@ pub(crate) struct Service {
     /// `None`: it works on everything at once.
     slots: Option<u32>,
     degradation: f64,
-    in_work: BinaryHeap<Reverse<Work>>,
+    in_work: BinaryHeap<Reverse<WorkItem>>,
     backlog: VecDeque<(Ticket, Nanos)>,
     sequence: u64,
-    /// The clock of work: at which time it showed what, and how fast it runs.
+    /// The clock of work: the real time of its last update, its reading then, and its speed.
     as_of: Nanos,
     work_clock: Nanos,
     /// What is left of a nanosecond, in parts of [`FULL_SPEED`].
@@ -26,9 +26,9 @@ pub(crate) struct Service {
     speed: u64,
 }
 
-/// A request that is worked on, by the time of the clock of work at which it is done.
+/// A request in work, ordered by the reading of the clock of work at which it is done.
 #[derive(Debug)]
-struct Work {
+struct WorkItem {
     done_at: Nanos,
     sequence: u64,
     ticket: Ticket,
@@ -54,7 +54,7 @@ impl Service {
         }
     }
 
-    /// A request starts that is so much work.
+    /// Starts a request with this much work.
     #[inline]
     pub(crate) fn begin(&mut self, now: Nanos, ticket: Ticket, work: Nanos) {
         if self.has_free_slot() {
@@ -79,10 +79,10 @@ impl Service {
         Some(self.as_of.saturating_add(Nanos::try_from(span.max(0)).unwrap_or(Nanos::MAX)))
     }
 
-    /// The request that is done by now, which [`next_end`](Self::next_end) has told of.
+    /// The request that is done by now, which [`next_end`](Self::next_end) has announced.
     #[inline]
     pub(crate) fn end_next(&mut self, now: Nanos) -> Option<Ticket> {
-        let Reverse(Work { ticket, .. }) = self.in_work.pop()?;
+        let Reverse(WorkItem { ticket, .. }) = self.in_work.pop()?;
         if !self.backlog.is_empty() {
             self.advance(now);
             self.fill(now);
@@ -90,7 +90,7 @@ impl Service {
         Some(ticket)
     }
 
-    /// It works on so many at a time from now on. What it has begun it goes on with.
+    /// Sets how many requests it works on at a time. Requests in work go on.
     pub(crate) fn set_slots(&mut self, now: Nanos, slots: Option<u32>) {
         self.advance(now);
         self.slots = slots;
@@ -115,7 +115,7 @@ impl Service {
         self.advance(now);
         self.sequence += 1;
         let done_at = self.work_clock.saturating_add(work.max(0));
-        self.in_work.push(Reverse(Work { done_at, sequence: self.sequence, ticket }));
+        self.in_work.push(Reverse(WorkItem { done_at, sequence: self.sequence, ticket }));
     }
 
     #[inline]
@@ -146,24 +146,24 @@ impl Service {
     }
 }
 
-// === impl Work ===
+// === impl WorkItem ===
 
-impl Ord for Work {
+impl Ord for WorkItem {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.done_at, self.sequence).cmp(&(other.done_at, other.sequence))
     }
 }
 
-impl PartialOrd for Work {
+impl PartialOrd for WorkItem {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Work {
+impl PartialEq for WorkItem {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Work {}
+impl Eq for WorkItem {}

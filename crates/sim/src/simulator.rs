@@ -78,7 +78,7 @@ pub struct Simulator<T> {
     watches: WatchCounts,
     service: Service,
     now: Nanos,
-    /// No timeout of the engine is due before this time.
+    /// No timer of the engine is due before this time.
     timeout_at: Nanos,
     levels: Vec<LevelRecord>,
     /// The numbers of the engine's levels, by their indexes.
@@ -88,8 +88,8 @@ pub struct Simulator<T> {
     meters: Vec<DrainMeter>,
     bucket_width: Nanos,
     events: u64,
-    happened: Happened<T>,
-    /// The level whose state has been taken into its record since the last event.
+    happened: EngineEvents<T>,
+    /// The level whose state has been recorded since the last event.
     recorded: Option<LevelId>,
 }
 
@@ -108,7 +108,7 @@ pub struct NewRequest<T> {
     pub patience: Option<Nanos>,
 }
 
-/// Where a request belongs, under the configuration that there is now.
+/// The level and the flow of a request, under the current configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
     id: LevelId,
@@ -127,7 +127,7 @@ pub struct Class {
     wait_limit: Option<Nanos>,
 }
 
-/// What the engine keeps with a request.
+/// A request inside of the engine.
 #[derive(Debug, Clone, Copy)]
 struct Job<T> {
     token: T,
@@ -136,16 +136,16 @@ struct Job<T> {
     started: Nanos,
 }
 
-/// What an event of the engine has brought about.
+/// The effects of one event of the engine.
 #[derive(Debug)]
-struct Happened<T> {
+struct EngineEvents<T> {
     now: Nanos,
     started: Vec<Ticket>,
     rejected: Vec<(LevelId, Rejection, Job<T>)>,
     released: Vec<LevelId>,
 }
 
-/// A request that takes longer than this is not waited for.
+/// Requests that take longer than this are not waited for at the end.
 const DRAIN_MAX: Nanos = 24 * 3600 * SECOND;
 
 // === impl ServerSettings ===
@@ -174,7 +174,7 @@ impl<T> NewRequest<T> {
         Self { token, service, work, patience: None }
     }
 
-    /// The same, but it waits for so long at most.
+    /// A request that waits for at most this long.
     #[must_use]
     pub fn patience(self, patience: Nanos) -> Self {
         Self { patience: Some(patience), ..self }
@@ -208,7 +208,7 @@ impl<T: Copy> Simulator<T> {
             meters: Vec::new(),
             bucket_width,
             events: 0,
-            happened: Happened { now: 0, started: Vec::new(), rejected: Vec::new(), released: Vec::new() },
+            happened: EngineEvents { now: 0, started: Vec::new(), rejected: Vec::new(), released: Vec::new() },
             recorded: None,
         };
         simulator.engine.apply(objects, Instant::from_nanos(0), &mut simulator.happened);
@@ -263,7 +263,7 @@ impl<T: Copy> Simulator<T> {
         }
     }
 
-    /// Whether a class is of the configuration that there is now. Otherwise the request has to be classified again.
+    /// Whether a class belongs to the current configuration. Otherwise the request has to be classified again.
     #[inline]
     pub fn is_current(&self, class: Class) -> bool {
         class.generation == self.generation
@@ -331,8 +331,8 @@ impl<T: Copy> Simulator<T> {
         waits
     }
 
-    /// The client of a waiting request gives up: what it kept with the request, which has no outcome. `None` if it does not wait any
-    /// more. Everything that happens by then happens first.
+    /// Cancels a waiting request, and returns the caller's token; there is no outcome. `None` if the request no longer waits.
+    /// Everything that is due by then happens first.
     pub fn cancel(&mut self, at: Nanos, ticket: Ticket, outcomes: &mut impl Outcomes<T>) -> Option<T> {
         self.run_until(at, outcomes);
         let now = self.begin_event(at);
@@ -342,7 +342,7 @@ impl<T: Copy> Simulator<T> {
         Some(job.token)
     }
 
-    /// When something happens by itself; `None` if never.
+    /// When the next timer is due or the next request ends; `None` if never.
     pub fn next_event(&self) -> Option<Nanos> {
         let end = self.service.next_end();
         let timeout = (self.timeout_at < Nanos::MAX).then_some(self.timeout_at);
@@ -356,8 +356,8 @@ impl<T: Copy> Simulator<T> {
         self.now = self.now.max(until);
     }
 
-    /// Lets the next event happen, if that is by this time, and tells whether there was one. For callers whose requests arrive
-    /// because of what happened to others.
+    /// Processes the next event, if it is due by this time, and returns whether there was one. For callers whose requests
+    /// arrive because of earlier outcomes.
     #[inline]
     pub fn step(&mut self, until: Nanos, outcomes: &mut impl Outcomes<T>) -> bool {
         let end = self.service.next_end().unwrap_or(Nanos::MAX);
@@ -365,7 +365,7 @@ impl<T: Copy> Simulator<T> {
         if next > until || next == Nanos::MAX {
             return false;
         }
-        // Requests that end at the time of a timeout end before it.
+        // Requests that end at the time of a timer end before it.
         if end <= self.timeout_at {
             self.end_next(end, outcomes);
         } else {
@@ -409,7 +409,7 @@ impl<T: Copy> Simulator<T> {
         self.service.set_slots(self.now, slots);
     }
 
-    /// What levels count begins now; what was before is only in their series.
+    /// Starts counting; what was before is only in the series of the levels.
     pub fn reset_counts(&mut self) {
         self.levels.iter_mut().for_each(|level| level.reset(self.now));
     }
@@ -459,9 +459,9 @@ impl<T: Copy> Simulator<T> {
         self.settle(outcomes);
     }
 
-    /// Takes over what the engine has done.
+    /// Processes the effects of the engine.
     fn settle(&mut self, outcomes: &mut impl Outcomes<T>) {
-        // What is rejected may not start anything, so that nothing is added meanwhile.
+        // A rejection starts no request, so that nothing is added meanwhile.
         while let Some(level) = self.happened.released.pop() {
             self.look_at(level, 1);
         }
@@ -500,10 +500,10 @@ impl<T: Copy> Simulator<T> {
         Outcome { token: job.token, level: self.number_of(level), arrived: job.arrived, ended: self.now, end }
     }
 
-    /// Takes the state of a level into its record. So many of its requests have given their seats back.
+    /// Records the state of a level. This many of its requests have released their seats.
     #[inline]
     fn look_at(&mut self, level: LevelId, released: u64) {
-        // The engine has done all that an event brings about by the time that anybody looks.
+        // The engine has applied all effects of an event before the level is read.
         if self.recorded == Some(level) && released == 0 {
             return;
         }
@@ -517,7 +517,7 @@ impl<T: Copy> Simulator<T> {
         }
     }
 
-    /// How long a client of the level is told to wait that is rejected now.
+    /// The `Retry-After` of a response that the level rejects now.
     fn retry_after(&mut self, level: LevelId, number: LevelNumber) -> Nanos {
         let now = Instant::from_nanos(self.now);
         match (self.meters.get_mut(number.index()), self.engine.queue_set(level)) {
@@ -561,16 +561,16 @@ impl<T: Copy> Simulator<T> {
         }
         if self.preset == Preset::Plain {
             for number in self.meters.len()..self.levels.len() {
-                // Each level spreads its clients in a way of its own.
+                // Each level spreads its clients with a seed of its own.
                 self.meters.push(DrainMeter::new(Instant::from_nanos(self.now), number as u64));
             }
         }
     }
 }
 
-// === impl Happened ===
+// === impl EngineEvents ===
 
-impl<T: Copy> EngineEffects<Job<T>> for Happened<T> {
+impl<T: Copy> EngineEffects<Job<T>> for EngineEvents<T> {
     #[inline]
     fn started(&mut self, ticket: Ticket, job: &mut Job<T>) {
         job.started = self.now;

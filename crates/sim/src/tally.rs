@@ -6,7 +6,7 @@ use crate::Histogram;
 use crate::outcome::{End, Outcome};
 use crate::series::{REASONS, reason_index};
 
-/// What came of the requests of a flow, or of several flows together.
+/// The outcomes of the requests of a flow, or of several flows together.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Tally {
@@ -16,7 +16,7 @@ pub struct Tally {
     pub retries: u64,
     /// Requests that the service has done.
     pub completed: u64,
-    /// Requests that waited as long as they would.
+    /// Requests that reached their longest wait.
     pub timed_out: u64,
     /// Rejected requests, by the place of their reason in [`REASONS`].
     pub rejected: [u64; REASONS.len()],
@@ -43,7 +43,7 @@ pub(crate) struct FlowTally {
     pub(crate) backlogged: Backlogged,
 }
 
-/// How much a flow got in seconds in which it wanted more.
+/// Seat-time of a flow in seconds when it was short of seats.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Backlogged {
     pub(crate) seconds: u64,
@@ -110,7 +110,7 @@ impl FlowTally {
         Some(used)
     }
 
-    /// Counting begins now.
+    /// Starts counting.
     pub(crate) fn reset(&mut self, now: Nanos) {
         self.advance(now);
         self.counted = Tally::default();

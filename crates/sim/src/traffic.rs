@@ -13,7 +13,7 @@ use crate::stream::Caller;
 use crate::tally::{FlowTally, Tally};
 use crate::workload::{Arrivals, Draws, FlowGroup, OnRejection, RESPONSE_TIME, Workload};
 
-/// All clients.
+/// All clients of a workload.
 pub(crate) struct Traffic<'a> {
     workload: &'a Workload,
     flows: Vec<Flow<'a>>,
@@ -36,7 +36,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) tally: FlowTally,
 }
 
-/// What is kept with each request.
+/// The token of each request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token {
     flow: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Token {
     service: Nanos,
 }
 
-/// A request that is to arrive.
+/// A request that will arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrival {
     flow: u32,
@@ -141,7 +141,7 @@ impl<'a> Traffic<'a> {
         self.flows.iter_mut().for_each(|flow| flow.tally.advance(now));
     }
 
-    /// How evenly the flows of a level were served while they wanted more: the index of the level in which that was the least.
+    /// How evenly the flows of a level were served while they were short of seats: the lowest index of all levels.
     pub(crate) fn overall(&self) -> Option<f64> {
         let mut shares: Vec<(u32, f64)> = Vec::new();
         for flow in &self.flows {
@@ -156,7 +156,7 @@ impl<'a> Traffic<'a> {
         levels.filter_map(|level| jain(level.iter().map(|(_, share)| *share))).reduce(f64::min)
     }
 
-    /// The first requests of a flow are due.
+    /// Schedules the first requests of a flow.
     fn begin(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         if let Some((at, more)) = flow.draws.first_arrival(flow.group) {
@@ -172,7 +172,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// A client has its response, or has given up, and sends its next request some time after that.
+    /// Schedules the next request of a client that has its response, or has given up.
     fn go_on(&mut self, at: Nanos, index: u32) {
         let group = self.flows[index as usize].group;
         if let Arrivals::Closed { think, .. } = group.arrivals

@@ -13,6 +13,7 @@ mod mutate;
 mod patch;
 mod path;
 mod protobuf;
+mod proxy_header;
 mod request;
 
 pub use certificate::certificate;
@@ -26,6 +27,7 @@ pub use mutate::{Mutator, try_mutations};
 pub use patch::patch;
 pub use path::path;
 pub use protobuf::protobuf;
+pub use proxy_header::proxy_header;
 pub use request::request;
 
 use std::fs;

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 /// A server, and how many requests it has answered.
-struct Target {
+struct ServerUnderTest {
     server: ApiServer,
     answered: u32,
 }
@@ -34,7 +34,7 @@ const EVENT_TIME_MAX: Duration = Duration::from_millis(20);
 const REQUESTS_MAX: u32 = 500;
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime"));
-static TARGET: Mutex<Option<Target>> = Mutex::new(None);
+static TARGET: Mutex<Option<ServerUnderTest>> = Mutex::new(None);
 
 /// Takes the first line for method and path, the lines up to an empty one for headers, and the rest for a body. The
 /// administrator sends it.
@@ -46,7 +46,8 @@ pub fn request(input: &[u8]) {
     let is_watch = request.uri().to_string().contains("watch");
     // After a panic the server may be in any state; the next one is new.
     let mut target = TARGET.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut current = target.take().filter(|target| target.answered < REQUESTS_MAX).unwrap_or_else(Target::start);
+    let mut current =
+        target.take().filter(|target| target.answered < REQUESTS_MAX).unwrap_or_else(ServerUnderTest::start);
     current.answered += 1;
     let mut service = current.server.service(administrator);
     RUNTIME.block_on(async {
@@ -118,9 +119,9 @@ fn message(body: &[u8]) -> String {
     body["message"].as_str().unwrap_or_default().to_owned()
 }
 
-// === impl Target ===
+// === impl ServerUnderTest ===
 
-impl Target {
+impl ServerUnderTest {
     fn start() -> Self {
         let store = EmbeddedStore::in_memory(HistoryLimits::default()).expect("a store");
         let store: Arc<dyn Store> = Arc::new(store);

@@ -187,8 +187,7 @@ mod tests {
     #[test]
     fn dpkg_reads_the_package() {
         if Command::new("dpkg-deb").arg("--version").output().is_err() {
-            eprintln!("skipped: dpkg-deb is not installed");
-            return;
+            return evenkeel_missing_tool::skip("dpkg-deb is not installed");
         }
         let scratch = Scratch::new("deb");
         let release = Release { version: "1.2.3".to_owned(), time: 1_000_000_000 };

@@ -12,11 +12,11 @@ use crate::record::pack;
 /// By path from the root, without a slash at either end. Every file has its folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FileTree {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, TreeEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct TreeEntry {
     mode: u32,
     /// The number of its user and group. Only archives have it: who writes to a folder need not be root.
     owner: u32,
@@ -33,7 +33,7 @@ const PATH_MAX: usize = 100;
 
 impl FileTree {
     pub(crate) fn file(&mut self, path: &str, mode: u32, content: impl Into<Vec<u8>>) -> &mut Self {
-        self.add(path, Entry { mode, owner: 0, content: Some(content.into()) })
+        self.add(path, TreeEntry { mode, owner: 0, content: Some(content.into()) })
     }
 
     pub(crate) fn folder(&mut self, path: &str, mode: u32) -> &mut Self {
@@ -41,7 +41,7 @@ impl FileTree {
     }
 
     pub(crate) fn owned_folder(&mut self, path: &str, mode: u32, owner: u32) -> &mut Self {
-        self.add(path, Entry { mode, owner, content: None })
+        self.add(path, TreeEntry { mode, owner, content: None })
     }
 
     /// All of another tree, below a folder.
@@ -52,9 +52,13 @@ impl FileTree {
         self
     }
 
-    fn add(&mut self, path: &str, entry: Entry) -> &mut Self {
+    fn add(&mut self, path: &str, entry: TreeEntry) -> &mut Self {
         for (end, _) in path.match_indices('/') {
-            self.entries.entry(path[..end].to_owned()).or_insert(Entry { mode: FOLDER_MODE, owner: 0, content: None });
+            self.entries.entry(path[..end].to_owned()).or_insert(TreeEntry {
+                mode: FOLDER_MODE,
+                owner: 0,
+                content: None,
+            });
         }
         self.entries.insert(path.to_owned(), entry);
         self
@@ -106,7 +110,7 @@ impl FileTree {
 }
 
 /// The block before a file or folder.
-fn header(path: &str, entry: &Entry, size: usize, time: u64) -> Result<[u8; BLOCK]> {
+fn header(path: &str, entry: &TreeEntry, size: usize, time: u64) -> Result<[u8; BLOCK]> {
     let (path, kind) = if entry.content.is_some() { (path.to_owned(), b'0') } else { (format!("{path}/"), b'5') };
     ensure!(path.len() <= PATH_MAX, "{path} is too long for an archive: {PATH_MAX} bytes are the limit");
     let mut block = [0; BLOCK];

@@ -66,8 +66,7 @@ fn the_same_files_give_the_same_archive() {
 #[test]
 fn skopeo_reads_the_archive() {
     if !CommandLine::new("skopeo").args(["--version"]).succeeds() {
-        eprintln!("skipped: skopeo is not installed");
-        return;
+        return evenkeel_missing_tool::skip("skopeo is not installed");
     }
     let scratch = Scratch::new("skopeo");
     let _read = unpacked(&scratch);

@@ -252,6 +252,7 @@ impl Ingredients {
             "CHANGELOG.md",
             "deploy/evenkeel.logrotate",
             "deploy/evenkeel.service",
+            "deploy/evenkeel.socket",
             "deploy/evenkeel.yaml",
             "deploy/objects.yaml",
         ] {

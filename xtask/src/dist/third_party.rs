@@ -26,9 +26,9 @@ const RULER: &str = "===========================================================
 const LGPL: &str = include_str!("LGPL-2.1.txt");
 
 /// A text of a licence, and what it is for. The key is the text without its line breaks and indentation, which often differ.
-type Texts = BTreeMap<String, Shared>;
+type Texts = BTreeMap<String, LicenceText>;
 
-struct Shared {
+struct LicenceText {
     text: String,
     /// `serde 1.0.0 (LICENSE-MIT)`
     owners: Vec<String>,
@@ -52,9 +52,9 @@ pub(crate) fn document(architecture: Architecture) -> Result<String> {
     }
     let mut file = introduction(&architecture.build_command());
     write!(file, "{RULER}\nCrates\n{RULER}\n\n{list}\n")?;
-    let mut texts: Vec<Shared> = texts.into_values().collect();
+    let mut texts: Vec<LicenceText> = texts.into_values().collect();
     texts.sort_by(|one, other| one.owners.cmp(&other.owners));
-    for Shared { text, owners } in texts {
+    for LicenceText { text, owners } in texts {
         write!(file, "{RULER}\n{}\n{RULER}\n\n{text}\n\n", owners.join("\n"))?;
     }
     write!(file, "{RULER}\nThe GNU C Library\n{RULER}\n\n{LGPL}")?;
@@ -137,7 +137,7 @@ fn add(texts: &mut Texts, owner: &str, notices: Vec<(String, String)>) {
         let text = lines.join("\n").trim_matches('\n').to_owned();
         texts
             .entry(key)
-            .or_insert_with(|| Shared { text, owners: Vec::new() })
+            .or_insert_with(|| LicenceText { text, owners: Vec::new() })
             .owners
             .push(format!("{owner} ({name})"));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::markdown::{Place, lines_outside_fences, links, resolve};
+use crate::markdown::{LinkTarget, lines_outside_fences, links, resolve};
 use crate::offence::{Offence, has_extension};
 
 /// What links can lead to.
@@ -35,10 +35,10 @@ impl Destinations {
         links
             .filter_map(|link| {
                 let fault = match resolve(page, link.target) {
-                    Place::Elsewhere | Place::RustItem => return None,
-                    Place::Outside => "is outside of the repository",
-                    Place::Inside { path, .. } if !self.paths.contains(&path) => "does not exist",
-                    Place::Inside { path, anchor } => {
+                    LinkTarget::Elsewhere | LinkTarget::RustItem => return None,
+                    LinkTarget::Outside => "is outside of the repository",
+                    LinkTarget::Inside { path, .. } if !self.paths.contains(&path) => "does not exist",
+                    LinkTarget::Inside { path, anchor } => {
                         let known = |anchor| self.anchors.get(&path).is_some_and(|anchors| anchors.contains(anchor));
                         // In a source file, an anchor is a line.
                         if !has_extension(&path, "md") || anchor.is_none_or(known) {

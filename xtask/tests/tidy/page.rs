@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::markdown::{Place, links, resolve};
+use crate::markdown::{LinkTarget, links, resolve};
 use crate::offence::{Offence, has_extension};
 
 pub(crate) const SUMMARY: &str = "docs/SUMMARY.md";
@@ -11,7 +11,7 @@ pub(crate) fn check<'a>(summary: &str, paths: impl Iterator<Item = &'a str>) -> 
     let mut listed = BTreeSet::new();
     let mut offences = Vec::new();
     for link in links(summary) {
-        if let Place::Inside { path, .. } = resolve(SUMMARY, link.target)
+        if let LinkTarget::Inside { path, .. } = resolve(SUMMARY, link.target)
             && !listed.insert(path)
         {
             offences.push(Offence::new(SUMMARY, link.line, format!("`{}` is listed twice", link.target)));

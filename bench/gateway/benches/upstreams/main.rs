@@ -65,7 +65,11 @@ async fn served(manners: &[Manner]) -> io::Result<f64> {
         upstreams.push(upstream::start(*manner).await?);
     }
     let mut config = Config {
-        listen: vec![ListenConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), tls: None }],
+        listen: vec![ListenConfig {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+            tls: None,
+            ..ListenConfig::default()
+        }],
         admin: AdminConfig { address: None, ..AdminConfig::default() },
         ..Config::default()
     };

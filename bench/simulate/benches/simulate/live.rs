@@ -77,7 +77,7 @@ fn config(scenario: &Scenario, upstream: SocketAddr) -> Result<Config> {
         Borrowing::Immediate => BorrowingConfig::Immediate,
     };
     Ok(Config {
-        listen: vec![ListenConfig { address: address.into(), tls: None }],
+        listen: vec![ListenConfig { address: address.into(), tls: None, ..ListenConfig::default() }],
         admin: AdminConfig { address: None, ..AdminConfig::default() },
         upstreams: vec![UpstreamConfig::new(&format!("http://{upstream}")).map_err(anyhow::Error::msg)?],
         concurrency: SEATS,

@@ -1,9 +1,9 @@
-//! `ConditionBuilder`: a condition of a status on its way.
+//! `ConditionBuilder`: builds a condition of a status.
 
 use crate::meta::Time;
 use crate::v1::Condition;
 
-/// A condition of a status on its way.
+/// Builds a condition of a status.
 ///
 /// ```
 /// use evenkeel_api::v1::FlowSchema;

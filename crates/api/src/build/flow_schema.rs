@@ -1,4 +1,4 @@
-//! `FlowSchemaBuilder`: a flow schema on its way.
+//! `FlowSchemaBuilder`: builds a flow schema.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use super::{Name, RuleBuilder};
 use crate::v1::{self, FlowDistinguisherMethod, FlowDistinguisherMethodType, FlowSchemaSpec};
 use crate::{Defaulted, Wire};
 
-/// A flow schema on its way: it becomes an `Output` once it names a priority level.
+/// Builds a flow schema. It can be built into an `Output` once it names a priority level.
 ///
 /// See the [module](super) for an example.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use crate::v1::{
     QueuingConfiguration,
 };
 
-/// The limits of a level on their way.
+/// Builds the limits of a level.
 ///
 /// ```
 /// use evenkeel_api::v1::PriorityLevelConfiguration;
@@ -25,12 +25,12 @@ pub struct LimitedBuilder<Response> {
     state: PhantomData<fn() -> Response>,
 }
 
-/// The queues of a level on their way.
+/// Builds the queues of a level.
 #[derive(Debug, Clone)]
 #[must_use = "the queues do nothing unless they are returned from the closure"]
 pub struct QueueBuilder(QueuingConfiguration);
 
-/// The seats of the exempt level on their way.
+/// Builds the seats of the exempt level.
 #[derive(Debug, Clone)]
 #[must_use = "the seats do nothing unless they are returned from the closure"]
 pub struct ExemptBuilder(ExemptPriorityLevelConfiguration);

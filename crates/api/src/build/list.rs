@@ -1,4 +1,4 @@
-//! `ListBuilder`: a list of objects on its way.
+//! `ListBuilder`: builds a list of objects.
 
 #![expect(deprecated, reason = "the older versions are served as long as clients use them")]
 
@@ -10,7 +10,7 @@ use crate::meta::ListMeta;
 use crate::v1::{self, FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use crate::{InVersion, List, Object, Spec, v1beta1, v1beta2, v1beta3};
 
-/// A list of objects on its way.
+/// Builds a list of objects.
 ///
 /// See the [module](super) for an example.
 #[derive(Debug, Clone)]

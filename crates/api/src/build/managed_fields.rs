@@ -1,9 +1,9 @@
-//! `ManagedFieldsBuilder`: the fields that a manager owns, on their way.
+//! `ManagedFieldsBuilder`: builds the fields that a manager owns.
 
 use crate::Version;
 use crate::meta::{FieldSet, ManagedFieldsEntry, Time};
 
-/// The fields that a manager owns, on their way. They are owned by updates in `v1` if nothing else is said.
+/// Builds the fields that a manager owns. By default, they are owned by updates in `v1`.
 ///
 /// ```
 /// use evenkeel_api::v1::FlowSchema;

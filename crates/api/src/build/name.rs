@@ -4,10 +4,10 @@ use crate::meta::ObjectMeta;
 
 /// The name of an object: a text, or what [`generate_name`] returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name(Origin);
+pub struct Name(NameOrigin);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Origin {
+enum NameOrigin {
     Given(String),
     Generated { prefix: String },
 }
@@ -22,7 +22,7 @@ enum Origin {
 /// assert_eq!((schema.name(), schema.metadata.generate_name.as_str()), ("", "batch-"));
 /// ```
 pub fn generate_name(prefix: impl Into<String>) -> Name {
-    Name(Origin::Generated { prefix: prefix.into() })
+    Name(NameOrigin::Generated { prefix: prefix.into() })
 }
 
 // === impl Name ===
@@ -30,15 +30,15 @@ pub fn generate_name(prefix: impl Into<String>) -> Name {
 impl Name {
     pub(super) fn into_metadata(self) -> ObjectMeta {
         match self.0 {
-            Origin::Given(name) => ObjectMeta::named(name),
-            Origin::Generated { prefix } => ObjectMeta { generate_name: prefix, ..ObjectMeta::default() },
+            NameOrigin::Given(name) => ObjectMeta::named(name),
+            NameOrigin::Generated { prefix } => ObjectMeta { generate_name: prefix, ..ObjectMeta::default() },
         }
     }
 }
 
 impl From<String> for Name {
     fn from(name: String) -> Self {
-        Self(Origin::Given(name))
+        Self(NameOrigin::Given(name))
     }
 }
 

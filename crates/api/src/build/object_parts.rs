@@ -19,7 +19,7 @@ macro_rules! object_parts {
                 self
             }
 
-            /// Adds a finalizer: the object stays until whoever added it takes it away.
+            /// Adds a finalizer: a deleted object stays until the program that added the finalizer removes it.
             pub fn finalizer(mut self, name: impl Into<String>) -> Self {
                 self.$object.metadata.finalizers.push(name.into());
                 self
@@ -34,7 +34,8 @@ macro_rules! object_parts {
                 self
             }
 
-            /// Adds the fields that a manager owns. A server keeps this by itself; it is for those who stand in for one.
+            /// Adds the fields that a manager owns. A server maintains them by itself; this is for code that stands in for a
+            /// server.
             pub fn managed_by(
                 mut self,
                 manager: impl Into<String>,
@@ -45,7 +46,7 @@ macro_rules! object_parts {
                 self
             }
 
-            /// Adds a condition of that type to the status. What it says of the status is unknown if nothing is said.
+            /// Adds a condition of that type to the status. Its status is `Unknown` unless the closure sets it.
             pub fn condition(
                 mut self,
                 condition: impl Into<String>,

@@ -1,11 +1,11 @@
-//! `OwnerBuilder`: the owner of an object on its way.
+//! `OwnerBuilder`: builds the owner reference of an object.
 
 use std::marker::PhantomData;
 
 use super::state::{HasOwner, NoName, NoObject, NoUid, WithOwner};
 use crate::meta::OwnerReference;
 
-/// The owner of an object on its way: what it is, its name, and its identity, in this order.
+/// Builds the owner reference of an object: kind, name and UID, in this order.
 ///
 /// ```
 /// use evenkeel_api::v1::FlowSchema;

@@ -1,4 +1,4 @@
-//! `PriorityLevelBuilder`: a priority level on its way.
+//! `PriorityLevelBuilder`: builds a priority level.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use super::{ExemptBuilder, LimitedBuilder, Name};
 use crate::v1::{self, PriorityLevelConfigurationSpec, PriorityLevelEnablement};
 use crate::{Defaulted, Wire};
 
-/// A priority level on its way: it becomes an `Output` once it is limited or exempt.
+/// Builds a priority level. It can be built into an `Output` once it is limited or exempt.
 ///
 /// See the [module](super) for an example.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! `RuleBuilder`: a rule of a flow schema on its way.
+//! `RuleBuilder`: builds a rule of a flow schema.
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ use crate::v1::{
     SubjectKind, UserSubject,
 };
 
-/// A rule on its way: first who asks, then what is asked for.
+/// Builds a rule: first who asks, then what is asked for.
 ///
 /// A rule may name several subjects, and several resources and paths, each with verbs of their own.
 ///
@@ -48,7 +48,7 @@ impl RuleBuilder<NoSubject, NoRequests> {
     }
 }
 
-/// Who asks.
+/// The sender of a request.
 impl<Who, What> RuleBuilder<Who, What> {
     /// The user of that name asks; `*` is every user.
     pub fn user(self, name: impl Into<String>) -> RuleBuilder<WithSubject, What> {
@@ -78,7 +78,7 @@ impl<Who, What> RuleBuilder<Who, What> {
     }
 }
 
-/// What is asked for.
+/// The requests that the rule matches.
 impl<Who, What> RuleBuilder<Who, What> {
     /// Requests for these resources, or `*` alone for every resource; the [`verbs`](RuleBuilder::verbs) come next.
     ///

@@ -1,4 +1,4 @@
-//! Holds a tree against the schema table: unknown fields, and values of the wrong type.
+//! Checks a tree against the schema table: unknown fields, and values of the wrong type.
 
 use super::finding::{Mismatch, Unknown};
 use super::{Node, Value};
@@ -39,7 +39,7 @@ struct Checker {
 
 /// The field that a value belongs to, and the type that the field belongs to: what messages name.
 #[derive(Clone, Copy)]
-struct Owner<'a> {
+struct FieldOwner<'a> {
     schema: &'a TypeSchema,
     field: &'a Field,
 }
@@ -51,7 +51,7 @@ impl Checker {
         let Value::Map(members) = &node.value else { return };
         for field in schema.fields {
             if let Some(member) = members.iter().find(|member| member.key == field.name) {
-                let owner = Owner { schema, field };
+                let owner = FieldOwner { schema, field };
                 self.value(field.shape, &member.value, &path.child(&member.key), owner);
             }
         }
@@ -63,7 +63,7 @@ impl Checker {
         }
     }
 
-    fn value(&mut self, shape: Shape, node: &Node, path: &Path<'_>, owner: Owner<'_>) {
+    fn value(&mut self, shape: Shape, node: &Node, path: &Path<'_>, owner: FieldOwner<'_>) {
         match (shape, &node.value) {
             (_, Value::Null)
             | (Shape::FieldSet, _)
@@ -83,7 +83,7 @@ impl Checker {
             (Shape::StringMap, Value::Map(members)) => {
                 for member in members {
                     if !matches!(member.value.value, Value::String(_) | Value::Null) {
-                        // The message names the map, the place is that of the value.
+                        // The message names the map; the position is that of the value.
                         let message = self.wire_message(Shape::String, &member.value, path, owner);
                         let path = path.child(&member.key);
                         self.mismatch(
@@ -114,7 +114,7 @@ impl Checker {
     }
 
     /// The text of API-20.
-    fn wire_message(&self, shape: Shape, node: &Node, path: &Path<'_>, owner: Owner<'_>) -> String {
+    fn wire_message(&self, shape: Shape, node: &Node, path: &Path<'_>, owner: FieldOwner<'_>) -> String {
         let found = match (shape, &node.value) {
             (Shape::Int32 | Shape::Int64, Value::Number(literal)) => format!("number {literal}"),
             _ => wire_name(&node.value).to_owned(),
@@ -181,7 +181,7 @@ fn expected(wanted: &str, node: &Node) -> String {
         Value::List(_) => "a list".to_owned(),
         Value::Map(_) => "a map".to_owned(),
     };
-    // The usual way to get here is a word or a number that YAML does not take for a text.
+    // The usual cause is a word or a number that YAML does not read as a text.
     let quote = wanted == "a text" && matches!(node.value, Value::Bool(_) | Value::Number(_));
     let advice = if quote { " (put it in quotes)" } else { "" };
     format!("expected {wanted}, found {found}{advice}")

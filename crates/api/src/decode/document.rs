@@ -126,7 +126,7 @@ fn decode_as<W: Wire + Defaulted>(node: &Node, path: &Path<'_>, version: Version
     Ok((object.into_hub(), unknown))
 }
 
-/// The check let something pass that the type does not take.
+/// The check accepted something that the type does not.
 fn unread(error: &ValueError, node: &Node, path: &Path<'_>) -> Mismatch {
     let message = error.to_string();
     Mismatch { path: path.to_string(), at: node.at, wire_message: message.clone(), message }

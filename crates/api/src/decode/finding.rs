@@ -161,7 +161,7 @@ impl Dropped {
     }
 
     fn is_in_unknown(&self, path: &str) -> bool {
-        // The cheap look first: there may be many unknown fields.
+        // The cheap check first: there may be many unknown fields.
         let may_end_at = |length| length == path.len() || matches!(path.as_bytes().get(length), Some(b'.' | b'['));
         self.unknown.iter().any(|unknown| may_end_at(unknown.path.len()) && path.starts_with(&unknown.path))
     }

@@ -10,7 +10,7 @@ use crate::path::Path;
 /// Reads one JSON text.
 pub fn parse_json(text: &[u8]) -> Result<Document, SyntaxError> {
     let text = super::utf8(text)?;
-    let mut parser = Parser::new(text);
+    let mut parser = JsonParser::new(text);
     parser.skip_white_space();
     let root = parser.value(&Path::Root, 0)?;
     parser.skip_white_space();
@@ -20,7 +20,7 @@ pub fn parse_json(text: &[u8]) -> Result<Document, SyntaxError> {
     Ok(Document { root, duplicates: parser.duplicates, format: Format::Json })
 }
 
-struct Parser<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     offset: usize,
     line: u32,
@@ -31,9 +31,9 @@ struct Parser<'a> {
     duplicates: Vec<Duplicate>,
 }
 
-// === impl Parser ===
+// === impl JsonParser ===
 
-impl<'a> Parser<'a> {
+impl<'a> JsonParser<'a> {
     fn new(text: &'a str) -> Self {
         Self {
             text,

@@ -47,7 +47,7 @@ use crate::{AnyObject, GROUP, HubSpec, Kind, Object, Preset, Version};
 #[non_exhaustive]
 pub struct Manifest {
     /// The objects, in the order of the file.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ManifestEntry>,
     /// What was dropped, if the file was read leniently.
     pub warnings: Vec<Problem>,
 }
@@ -55,14 +55,14 @@ pub struct Manifest {
 /// An object of a file.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Entry {
+pub struct ManifestEntry {
     /// The object.
     pub object: AnyObject,
     /// The version that it is written in.
     pub version: Version,
     /// Where it begins.
     pub at: Position,
-    /// The object as it is written, without defaults: for those who apply it, and want nothing but what it says.
+    /// The object as it is written, without defaults: for server-side apply.
     pub tree: Node,
 }
 
@@ -76,37 +76,38 @@ pub enum Strictness {
     Lenient,
 }
 
-/// How many problems of one object are looked up and told. Whoever has more of them needs no more of them told.
+/// How many problems of one object are reported.
 const PROBLEMS_MAX: usize = 1000;
 
-struct Reader<'a> {
+struct ManifestReader<'a> {
     preset: Preset,
     file: &'a str,
-    entries: Vec<Entry>,
+    entries: Vec<ManifestEntry>,
     dropped: Vec<Problem>,
     problems: Vec<Problem>,
 }
 
-/// What a document, or an item of a list, says it is.
-enum Content {
+/// The type of a document, or of an item of a list.
+enum DocumentType {
     Object(Kind, Version),
-    /// A list; the items of some lists are of a known type even if they do not say so.
+    /// A list; the items of some lists have a known type even if they do not name it.
     List(Option<(Kind, Version)>),
 }
 
 // === impl Manifest ===
 
 impl Manifest {
-    /// Reads a file. `file` is what problems call it.
+    /// Reads a file. `file` is its name in problems.
     ///
     /// The objects are checked by the rules of Kubernetes: see [`read_for`](Self::read_for).
     pub fn read(file: &str, text: &[u8], strictness: Strictness) -> Result<Self, Problems> {
         Self::read_for(Preset::Kubernetes, file, text, strictness)
     }
 
-    /// The same by the rules of that preset.
+    /// Reads a file by the rules of a preset.
     pub fn read_for(preset: Preset, file: &str, text: &[u8], strictness: Strictness) -> Result<Self, Problems> {
-        let mut reader = Reader { preset, file, entries: Vec::new(), dropped: Vec::new(), problems: Vec::new() };
+        let mut reader =
+            ManifestReader { preset, file, entries: Vec::new(), dropped: Vec::new(), problems: Vec::new() };
         match parse_text(text) {
             Ok(documents) => documents.iter().for_each(|document| reader.document(document)),
             Err(error) => reader.problems.push(Problem::new(file, error.at, error.message)),
@@ -116,9 +117,9 @@ impl Manifest {
     }
 }
 
-// === impl Entry ===
+// === impl ManifestEntry ===
 
-impl Entry {
+impl ManifestEntry {
     /// An object that something at this place stands for.
     pub(crate) fn made(object: AnyObject, at: Position) -> Self {
         let json = match &object {
@@ -136,9 +137,9 @@ impl Entry {
     }
 }
 
-// === impl Reader ===
+// === impl ManifestReader ===
 
-impl Reader<'_> {
+impl ManifestReader<'_> {
     fn document(&mut self, document: &Document) {
         for duplicate in &document.duplicates {
             let message = format!("{}: the name {:?} occurs twice", duplicate.path, duplicate.key);
@@ -168,15 +169,15 @@ impl Reader<'_> {
     /// Reads a document, or an item of a list whose type may be known.
     fn item(&mut self, node: &Node, path: &Path<'_>, known: Option<(Kind, Version)>) {
         match content(node, known) {
-            Ok(Content::Object(kind, _)) if known.is_some_and(|(wanted, _)| wanted != kind) => {
+            Ok(DocumentType::Object(kind, _)) if known.is_some_and(|(wanted, _)| wanted != kind) => {
                 self.problem(node.position_of("kind"), format!("a {kind} in a list of another kind"));
             }
-            Ok(Content::Object(Kind::FlowSchema, version)) => self.object::<FlowSchemaSpec>(node, path, version),
-            Ok(Content::Object(Kind::PriorityLevelConfiguration, version)) => {
+            Ok(DocumentType::Object(Kind::FlowSchema, version)) => self.object::<FlowSchemaSpec>(node, path, version),
+            Ok(DocumentType::Object(Kind::PriorityLevelConfiguration, version)) => {
                 self.object::<PriorityLevelConfigurationSpec>(node, path, version);
             }
-            Ok(Content::List(known)) if matches!(path, Path::Root) => self.list(node, known),
-            Ok(Content::List(_)) => self.problem(node.at, "a list inside a list"),
+            Ok(DocumentType::List(known)) if matches!(path, Path::Root) => self.list(node, known),
+            Ok(DocumentType::List(_)) => self.problem(node.at, "a list inside a list"),
             Err((at, message)) => self.problem(at, message),
         }
     }
@@ -222,7 +223,7 @@ impl Reader<'_> {
             }
             Ok((mut object, unknown)) => {
                 self.dropped.extend(unknown_fields(&unknown));
-                // As on creation, what a file says of the status is not taken over (API-54).
+                // As on creation, the status in a file is ignored (API-54).
                 object.status = Status::default();
                 if let Err(errors) =
                     validate::create(&object, Context { preset: self.preset, ..Context::from(version) })
@@ -236,12 +237,12 @@ impl Reader<'_> {
                     });
                     self.problems.extend(found);
                 }
-                self.entries.push(Entry { object: object.into(), version, at: node.at, tree: node.clone() });
+                self.entries.push(ManifestEntry { object: object.into(), version, at: node.at, tree: node.clone() });
             }
         }
     }
 
-    /// Two objects of one kind and name in a file: which of them is meant?
+    /// Reports two objects of one kind and name in a file.
     fn find_repeated_objects(&mut self) {
         let mut seen = HashMap::new();
         for entry in &self.entries {
@@ -271,8 +272,8 @@ impl Reader<'_> {
     }
 }
 
-/// What a document is, or where and why that cannot be told.
-fn content(node: &Node, known: Option<(Kind, Version)>) -> Result<Content, (Position, String)> {
+/// The type of a document, or where and why it is unknown.
+fn content(node: &Node, known: Option<(Kind, Version)>) -> Result<DocumentType, (Position, String)> {
     if !matches!(node.value, Value::Map(_)) {
         return Err((node.at, "expected an object with apiVersion and kind".to_owned()));
     }
@@ -284,14 +285,14 @@ fn content(node: &Node, known: Option<(Kind, Version)>) -> Result<Content, (Posi
     let text = |name| node.get(name).and_then(Node::as_str).filter(|text| !text.is_empty());
     let (api_version, kind) = match (text("apiVersion"), text("kind"), known) {
         (Some(api_version), Some(kind), _) => (api_version, kind),
-        (None, None, Some((kind, version))) => return Ok(Content::Object(kind, version)),
+        (None, None, Some((kind, version))) => return Ok(DocumentType::Object(kind, version)),
         (None, _, _) => return Err((node.at, format!("apiVersion is missing: use {GROUP}/v1"))),
         (_, None, _) => {
             return Err((node.at, "kind is missing: use FlowSchema or PriorityLevelConfiguration".to_owned()));
         }
     };
     if (api_version, kind) == ("v1", "List") {
-        return Ok(Content::List(None));
+        return Ok(DocumentType::List(None));
     }
     let Some(version) = Version::from_api_version(api_version) else {
         let known = Version::ALL.map(Version::name).join(", ");
@@ -299,8 +300,8 @@ fn content(node: &Node, known: Option<(Kind, Version)>) -> Result<Content, (Posi
         return Err((node.position_of("apiVersion"), message));
     };
     match (kind.parse(), kind.strip_suffix("List").map(str::parse)) {
-        (Ok(kind), _) => Ok(Content::Object(kind, version)),
-        (_, Some(Ok(kind))) => Ok(Content::List(Some((kind, version)))),
+        (Ok(kind), _) => Ok(DocumentType::Object(kind, version)),
+        (_, Some(Ok(kind))) => Ok(DocumentType::List(Some((kind, version)))),
         (Err(error), _) => Err((node.position_of("kind"), error.to_string())),
     }
 }

@@ -33,7 +33,7 @@ mod yaml_scalar;
 pub use document::{Decoded, Document, Format, Read, decode_part};
 pub use finding::{Dropped, Mismatch, Mismatches, SyntaxError, Unknown};
 pub use json::parse_json;
-pub use manifest::{Entry, Manifest, Strictness};
+pub use manifest::{Manifest, ManifestEntry, Strictness};
 pub use problem::{Problem, Problems};
 pub use protobuf::parse_protobuf;
 

@@ -8,7 +8,7 @@ use std::fmt;
 use super::tree::Budget;
 use super::{Document, Format, Member, Node, Position, Value, parse_json};
 use crate::meta::Time;
-use crate::protobuf::{Envelope, Malformed, Reader, WireValue};
+use crate::protobuf::{Envelope, Malformed, MessageReader, WireValue};
 use crate::protobuf::{KEY, RAW, SECONDS, VALUE, ZERO_TIME};
 use crate::schema::{Field, Presence, Shape, TypeName, TypeSchema};
 
@@ -17,7 +17,7 @@ use crate::schema::{Field, Presence, Shape, TypeName, TypeSchema};
 ///
 /// Fields that the type does not have are skipped. What is empty and would be left out of JSON is left out of the tree.
 pub fn parse_protobuf(envelope: &Envelope<'_>, schema: &'static TypeSchema) -> Result<Document, Malformed> {
-    let mut parser = Parser { budget: Budget::default(), kind: &envelope.kind };
+    let mut parser = ProtobufParser { budget: Budget::default(), kind: &envelope.kind };
     let mut members = Vec::new();
     for (name, text) in [("apiVersion", &envelope.api_version), ("kind", &envelope.kind)] {
         if !text.is_empty() {
@@ -29,7 +29,7 @@ pub fn parse_protobuf(envelope: &Envelope<'_>, schema: &'static TypeSchema) -> R
     Ok(Document { root: node(Value::Map(members)), duplicates: Vec::new(), format: Format::Protobuf })
 }
 
-struct Parser<'a> {
+struct ProtobufParser<'a> {
     budget: Budget,
     /// The kind of the whole object, for errors.
     kind: &'a str,
@@ -38,9 +38,9 @@ struct Parser<'a> {
 /// The name by which the reference calls a field, in its errors.
 struct GoName<'a>(&'a Field);
 
-// === impl Parser ===
+// === impl ProtobufParser ===
 
-impl Parser<'_> {
+impl ProtobufParser<'_> {
     /// Reads the fields of a message. A field that comes again adds to a list or a message, and replaces anything else.
     fn message(
         &mut self,
@@ -48,7 +48,7 @@ impl Parser<'_> {
         bytes: &[u8],
         members: &mut Vec<Member>,
     ) -> Result<(), Malformed> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = MessageReader::new(bytes);
         let named = |error: Malformed| error.in_message(self.kind, schema.name);
         while let Some((number, value)) = reader.next().map_err(named)? {
             if let Some(field) = schema.numbered(number) {
@@ -136,7 +136,7 @@ impl Parser<'_> {
 
     /// A field set is JSON inside of a message.
     fn field_set(&mut self, bytes: &[u8]) -> Result<Option<Value>, Malformed> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = MessageReader::new(bytes);
         let mut json: &[u8] = &[];
         while let Some((number, value)) = reader.next().map_err(|error| error.in_message("", FIELDS_V1))? {
             if number == RAW {
@@ -177,7 +177,7 @@ fn slot<'a>(members: &'a mut Vec<Member>, field: &Field, new: impl FnOnce() -> V
 /// The key and the value in an entry of a map.
 fn entry(bytes: &[u8]) -> Result<(String, String), Malformed> {
     let (mut key, mut value) = (String::new(), String::new());
-    let mut reader = Reader::new(bytes);
+    let mut reader = MessageReader::new(bytes);
     while let Some((number, found)) = reader.next()? {
         match (number, found) {
             (KEY, WireValue::Bytes(bytes)) => key = text(bytes),
@@ -194,7 +194,7 @@ fn time(bytes: &[u8]) -> Result<Option<Time>, Malformed> {
         return Ok(None);
     }
     let mut seconds = 0;
-    let mut reader = Reader::new(bytes);
+    let mut reader = MessageReader::new(bytes);
     while let Some((number, value)) = reader.next().map_err(|error| error.in_message("", TIMESTAMP))? {
         if number == SECONDS {
             seconds = value.number("Seconds")?.cast_signed();

@@ -87,7 +87,7 @@ pub(super) struct MapBuilder {
     index: HashMap<String, usize>,
 }
 
-/// Counts what a text holds, so that a small one cannot ask for much memory.
+/// Counts the values of a text, so that a small text cannot take much memory.
 #[derive(Default)]
 pub(super) struct Budget {
     values: usize,
@@ -250,7 +250,7 @@ impl MapBuilder {
 // === impl Budget ===
 
 impl Budget {
-    /// Takes that many values at that depth into account.
+    /// Counts this many values at that depth.
     pub(super) fn spend(&mut self, values: usize, depth: usize, at: Position) -> Result<(), SyntaxError> {
         self.values = self.values.saturating_add(values);
         if depth > DEPTH_MAX {
@@ -262,7 +262,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Takes a copy of a whole tree into account.
+    /// Counts a copy of a whole tree.
     pub(super) fn spend_copy(&mut self, node: &Node, depth: usize, at: Position) -> Result<(), SyntaxError> {
         let (values, bytes) = node.size();
         self.copied_bytes = self.copied_bytes.saturating_add(bytes);

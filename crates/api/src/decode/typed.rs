@@ -1,6 +1,6 @@
 //! From a tree to a Rust value, by serde.
 //!
-//! The tree has been checked by then, so that this fails only where the table and a type disagree.
+//! The tree has been checked before, so that this fails only where the table and a type disagree.
 
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{self, IntoDeserializer, Visitor};

@@ -20,7 +20,7 @@ pub fn parse_yaml(text: &[u8]) -> Result<Vec<Document>, SyntaxError> {
 }
 
 fn documents(text: &str) -> Result<Vec<Document>, SyntaxError> {
-    let mut reader = Reader {
+    let mut reader = YamlReader {
         events: Parser::new_from_str(text),
         anchors: HashMap::new(),
         budget: Budget::default(),
@@ -56,7 +56,7 @@ fn at_tab(text: &str, error: SyntaxError) -> SyntaxError {
     error
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     events: Parser<'a, StrInput<'a>>,
     anchors: HashMap<usize, Node>,
     budget: Budget,
@@ -65,14 +65,14 @@ struct Reader<'a> {
 
 /// The members of a map as they are read; those of merge keys come in at the end, where no other has their name.
 #[derive(Default)]
-struct Members {
+struct MapMembers {
     own: MapBuilder,
     merged: Vec<Node>,
 }
 
-// === impl Reader ===
+// === impl YamlReader ===
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, Position), SyntaxError> {
         match self.events.next_event() {
             Some(Ok((event, span))) => Ok((event, position(&span.start))),
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         };
         let node = Node { value, at };
         if anchor > 0 {
-            // A copy of its own: what an alias repeats is counted when it is repeated, and this one as well.
+            // A copy of its own: an alias is counted when it is repeated, and this one as well.
             self.budget.spend_copy(&node, depth, at)?;
             self.anchors.insert(anchor, node.clone());
         }
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
     }
 
     fn map(&mut self, path: &Path<'_>, depth: usize) -> Result<Vec<Member>, SyntaxError> {
-        let mut members = Members::default();
+        let mut members = MapMembers::default();
         loop {
             let (event, key_at) = self.next()?;
             let (key, is_merge_key) = match event {
@@ -155,9 +155,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-// === impl Members ===
+// === impl MapMembers ===
 
-impl Members {
+impl MapMembers {
     fn finish(mut self) -> Result<Vec<Member>, SyntaxError> {
         for node in &self.merged {
             let maps = match &node.value {

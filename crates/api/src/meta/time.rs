@@ -24,7 +24,7 @@ pub struct Time {
     seconds: i64,
 }
 
-/// A text that is no time.
+/// A text that is not a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("parsing time {text:?} as {LAYOUT:?}: {problem}")]
 pub struct InvalidTime {
@@ -39,8 +39,8 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const SECONDS_MIN: i64 = -62_167_219_200;
 const SECONDS_MAX: i64 = 253_402_300_799;
 
-/// What is left to read of a time, and what to say when it does not fit.
-struct Reader<'a> {
+/// The rest of a time that is being read, and its whole text for errors.
+struct TimeReader<'a> {
     text: &'a str,
     rest: &'a str,
 }
@@ -48,7 +48,7 @@ struct Reader<'a> {
 // === impl Time ===
 
 impl Time {
-    /// The time that many seconds after 1970 began, held within the years 0 to 9999.
+    /// The time this many seconds after 1970 began, limited to the years 0 to 9999.
     pub fn from_unix_seconds(seconds: i64) -> Self {
         Self { seconds: seconds.clamp(SECONDS_MIN, SECONDS_MAX) }
     }
@@ -72,7 +72,7 @@ impl FromStr for Time {
     type Err = InvalidTime;
 
     fn from_str(text: &str) -> Result<Self, InvalidTime> {
-        let mut reader = Reader { text, rest: text };
+        let mut reader = TimeReader { text, rest: text };
         let year = reader.digits(4, "2006")?;
         reader.literal("-")?;
         let month = reader.digits(2, "01")?;
@@ -125,9 +125,9 @@ impl Described for Time {
     }
 }
 
-// === impl Reader ===
+// === impl TimeReader ===
 
-impl Reader<'_> {
+impl TimeReader<'_> {
     fn invalid(&self, problem: String) -> InvalidTime {
         InvalidTime { text: self.text.to_owned(), problem }
     }

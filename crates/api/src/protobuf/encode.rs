@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
-use super::members::{Elements, Map, Members, Message};
+use super::members::{Elements, Map, MembersWriter, Message};
 use super::writer::Writer;
 use super::{NANOS, SECONDS, ZERO_TIME};
 use crate::meta::Time;
@@ -30,34 +30,38 @@ pub struct Unwritable(String);
 /// ```
 pub fn encode(value: &(impl Serialize + ?Sized), schema: &'static TypeSchema) -> Result<Vec<u8>, Unwritable> {
     let mut buffers = Buffers::default();
-    value.serialize(Value { buffers: &mut buffers, place: Place::Message, shape: Shape::Object(schema) })?;
+    value.serialize(ValueWriter {
+        buffers: &mut buffers,
+        place: ValuePosition::Message,
+        shape: Shape::Object(schema),
+    })?;
     Ok(buffers.out.into_bytes())
 }
 
-/// Where a value goes.
+/// The position of a value in a message.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum ValuePosition {
     /// Into the field of that number.
     Field(u32),
     /// It is the whole message.
     Message,
 }
 
-/// What all messages of one value are written with, so that only the first of them allocates.
+/// The buffers that all messages of one value share, so that only the first message allocates.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    /// What has been written. The fields of a message that is not finished are at its end, in the order in which they came.
+    /// The output. The fields of an unfinished message are at its end, in the order in which they came.
     pub(super) out: Writer,
     /// The parts of `out` that belong to unfinished messages, each with the number of its field.
     pub(super) parts: Vec<(u32, Range<usize>)>,
-    /// Where the fields of a message are put in order.
+    /// The buffer in which the fields of a message are put in order.
     pub(super) ordered: Writer,
 }
 
 /// Writes one value.
-pub(super) struct Value<'a> {
+pub(super) struct ValueWriter<'a> {
     pub(super) buffers: &'a mut Buffers,
-    pub(super) place: Place,
+    pub(super) place: ValuePosition,
     pub(super) shape: Shape,
 }
 
@@ -69,21 +73,23 @@ impl ser::Error for Unwritable {
     }
 }
 
-// === impl Value ===
+// === impl ValueWriter ===
 
-impl<'a> Value<'a> {
+impl<'a> ValueWriter<'a> {
     /// The number of the field; a whole message is never a plain value.
     fn field(&self) -> Result<u32, Unwritable> {
         match self.place {
-            Place::Field(number) => Ok(number),
-            Place::Message => Err(self.mismatch("a plain value")),
+            ValuePosition::Field(number) => Ok(number),
+            ValuePosition::Message => Err(self.mismatch("a plain value")),
         }
     }
 
     fn mismatch(&self, found: &str) -> Unwritable {
         match self.place {
-            Place::Field(number) => Unwritable(format!("found {found} in field {number}, which is of another type")),
-            Place::Message => Unwritable(format!("found {found} in the place of a message")),
+            ValuePosition::Field(number) => {
+                Unwritable(format!("found {found} in field {number}, which is of another type"))
+            }
+            ValuePosition::Message => Unwritable(format!("found {found} in the place of a message")),
         }
     }
 
@@ -97,10 +103,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    fn members(self) -> Result<Members<'a>, Unwritable> {
+    fn members(self) -> Result<MembersWriter<'a>, Unwritable> {
         match (self.shape, self.place) {
-            (Shape::Object(schema), place) => Ok(Members::Message(Message::new(self.buffers, place, schema))),
-            (Shape::StringMap, Place::Field(number)) => Ok(Members::Map(Map::new(self.buffers, number))),
+            (Shape::Object(schema), place) => Ok(MembersWriter::Message(Message::new(self.buffers, place, schema))),
+            (Shape::StringMap, ValuePosition::Field(number)) => Ok(MembersWriter::Map(Map::new(self.buffers, number))),
             _ => Err(self.mismatch("a map")),
         }
     }
@@ -123,15 +129,15 @@ macro_rules! integers {
     )+};
 }
 
-impl<'a> Serializer for Value<'a> {
+impl<'a> Serializer for ValueWriter<'a> {
     type Ok = ();
     type Error = Unwritable;
     type SerializeSeq = Elements<'a>;
     type SerializeTuple = Impossible<(), Unwritable>;
     type SerializeTupleStruct = Impossible<(), Unwritable>;
     type SerializeTupleVariant = Impossible<(), Unwritable>;
-    type SerializeMap = Members<'a>;
-    type SerializeStruct = Members<'a>;
+    type SerializeMap = MembersWriter<'a>;
+    type SerializeStruct = MembersWriter<'a>;
     type SerializeStructVariant = Impossible<(), Unwritable>;
 
     fn serialize_bool(self, value: bool) -> Result<(), Unwritable> {
@@ -211,11 +217,11 @@ impl<'a> Serializer for Value<'a> {
         }
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Members<'a>, Unwritable> {
+    fn serialize_map(self, _: Option<usize>) -> Result<MembersWriter<'a>, Unwritable> {
         self.members()
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Members<'a>, Unwritable> {
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<MembersWriter<'a>, Unwritable> {
         self.members()
     }
 

@@ -1,6 +1,6 @@
 //! The envelope around every message, and the events of a watch (PB-1, PB-4).
 
-use super::reader::{Malformed, Reader, WireValue};
+use super::reader::{Malformed, MessageReader, WireValue};
 use super::writer::Writer;
 use crate::schema::TypeName;
 
@@ -88,7 +88,7 @@ impl<'a> Envelope<'a> {
             return Err(Malformed::NoBody);
         }
         let mut envelope = Self::default();
-        let mut reader = Reader::new(rest);
+        let mut reader = MessageReader::new(rest);
         while let Some((number, value)) = reader.next().map_err(|error| error.in_message("", UNKNOWN))? {
             match number {
                 field::TYPE_META => envelope.read_type(value.bytes("TypeMeta")?)?,
@@ -102,7 +102,7 @@ impl<'a> Envelope<'a> {
     }
 
     fn read_type(&mut self, message: &[u8]) -> Result<(), Malformed> {
-        let mut reader = Reader::new(message);
+        let mut reader = MessageReader::new(message);
         let text = |value: WireValue<'_>, name| Ok(String::from_utf8_lossy(value.bytes(name)?).into_owned());
         while let Some((number, value)) = reader.next().map_err(|error| error.in_message("", TYPE_META))? {
             match number {

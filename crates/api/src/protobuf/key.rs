@@ -1,4 +1,4 @@
-//! What serde calls a key: a text, which is all that a map of ours has for names.
+//! Serializes a map key, which must be a text.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::ser::{self, Impossible, Serialize, Serializer};
 
 use super::encode::Unwritable;
 
-/// Hands a text to a function, and refuses everything else.
-pub(super) struct Text<F>(pub(super) F);
+/// Passes a text to a function, and rejects everything else.
+pub(super) struct TextKey<F>(pub(super) F);
 
 /// Refuses the types that are no text.
 macro_rules! refuse {
@@ -18,9 +18,9 @@ macro_rules! refuse {
     )+};
 }
 
-// === impl Text ===
+// === impl TextKey ===
 
-impl<R, F: FnOnce(&str) -> R> Serializer for Text<F> {
+impl<R, F: FnOnce(&str) -> R> Serializer for TextKey<F> {
     type Ok = R;
     type Error = Unwritable;
     type SerializeSeq = Impossible<R, Unwritable>;

@@ -2,8 +2,8 @@
 
 use serde::ser::{self, Serialize, SerializeMap, SerializeSeq, SerializeStruct};
 
-use super::encode::{Buffers, Place, Unwritable, Value};
-use super::key::Text;
+use super::encode::{Buffers, Unwritable, ValuePosition, ValueWriter};
+use super::key::TextKey;
 use super::writer::Writer;
 use super::{KEY, RAW, VALUE};
 use crate::schema::{Field, Presence, Shape, TypeSchema};
@@ -11,12 +11,12 @@ use crate::schema::{Field, Presence, Shape, TypeSchema};
 /// Writes the elements of a list, each as a field of the same number.
 pub(super) struct Elements<'a> {
     buffers: &'a mut Buffers,
-    place: Place,
+    place: ValuePosition,
     shape: Shape,
 }
 
 /// Writes a message or a map of texts.
-pub(super) enum Members<'a> {
+pub(super) enum MembersWriter<'a> {
     Message(Message<'a>),
     Map(Map<'a>),
 }
@@ -24,7 +24,7 @@ pub(super) enum Members<'a> {
 /// Writes a message.
 pub(super) struct Message<'a> {
     buffers: &'a mut Buffers,
-    place: Place,
+    place: ValuePosition,
     schema: &'static TypeSchema,
     /// Where the fields of this message begin in `out`.
     start: usize,
@@ -45,7 +45,7 @@ pub(super) struct Map<'a> {
 // === impl Elements ===
 
 impl<'a> Elements<'a> {
-    pub(super) fn new(buffers: &'a mut Buffers, place: Place, shape: Shape) -> Self {
+    pub(super) fn new(buffers: &'a mut Buffers, place: ValuePosition, shape: Shape) -> Self {
         Self { buffers, place, shape }
     }
 }
@@ -55,7 +55,7 @@ impl SerializeSeq for Elements<'_> {
     type Error = Unwritable;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwritable> {
-        value.serialize(Value { buffers: self.buffers, place: self.place, shape: self.shape })
+        value.serialize(ValueWriter { buffers: self.buffers, place: self.place, shape: self.shape })
     }
 
     fn end(self) -> Result<(), Unwritable> {
@@ -63,9 +63,9 @@ impl SerializeSeq for Elements<'_> {
     }
 }
 
-// === impl Members ===
+// === impl MembersWriter ===
 
-impl SerializeMap for Members<'_> {
+impl SerializeMap for MembersWriter<'_> {
     type Ok = ();
     type Error = Unwritable;
 
@@ -73,9 +73,9 @@ impl SerializeMap for Members<'_> {
         match self {
             Self::Message(message) => {
                 let schema = message.schema;
-                message.member = key.serialize(Text(|name: &str| schema.field(name)))?;
+                message.member = key.serialize(TextKey(|name: &str| schema.field(name)))?;
             }
-            Self::Map(map) => map.key = key.serialize(Text(str::to_owned))?,
+            Self::Map(map) => map.key = key.serialize(TextKey(str::to_owned))?,
         }
         Ok(())
     }
@@ -87,7 +87,7 @@ impl SerializeMap for Members<'_> {
                 None => Ok(()),
             },
             Self::Map(map) => {
-                let value = value.serialize(Text(str::to_owned))?;
+                let value = value.serialize(TextKey(str::to_owned))?;
                 map.entries.push((std::mem::take(&mut map.key), value));
                 Ok(())
             }
@@ -103,7 +103,7 @@ impl SerializeMap for Members<'_> {
     }
 }
 
-impl SerializeStruct for Members<'_> {
+impl SerializeStruct for MembersWriter<'_> {
     type Ok = ();
     type Error = Unwritable;
 
@@ -119,7 +119,7 @@ impl SerializeStruct for Members<'_> {
 // === impl Message ===
 
 impl<'a> Message<'a> {
-    pub(super) fn new(buffers: &'a mut Buffers, place: Place, schema: &'static TypeSchema) -> Self {
+    pub(super) fn new(buffers: &'a mut Buffers, place: ValuePosition, schema: &'static TypeSchema) -> Self {
         let (start, first_part) = (buffers.out.as_bytes().len(), buffers.parts.len());
         Self { buffers, place, schema, start, first_part, member: None }
     }
@@ -130,7 +130,11 @@ impl<'a> Message<'a> {
         if let Shape::FieldSet = field.shape {
             self.write_field_set(number, value)?;
         } else {
-            value.serialize(Value { buffers: self.buffers, place: Place::Field(number), shape: field.shape })?;
+            value.serialize(ValueWriter {
+                buffers: self.buffers,
+                place: ValuePosition::Field(number),
+                shape: field.shape,
+            })?;
         }
         let end = self.buffers.out.as_bytes().len();
         if end > start {
@@ -160,8 +164,8 @@ impl<'a> Message<'a> {
         parts.truncate(self.first_part);
         out.truncate(self.start);
         match self.place {
-            Place::Field(number) => out.message(number, ordered),
-            Place::Message => out.fields(ordered.as_bytes()),
+            ValuePosition::Field(number) => out.message(number, ordered),
+            ValuePosition::Message => out.fields(ordered.as_bytes()),
         }
     }
 }

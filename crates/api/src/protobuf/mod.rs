@@ -34,7 +34,7 @@ pub use envelope::{Envelope, MAGIC, sealed, watch_event};
 pub use reader::Malformed;
 pub use writer::Writer;
 
-pub(crate) use reader::{Reader, WireValue};
+pub(crate) use reader::{MessageReader, WireValue};
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! `Reader`: the fields of a protobuf message, one after the other, and what can be wrong with them.
+//! `MessageReader`: the fields of a protobuf message, one after the other, and what can be wrong with them.
 
 use std::fmt;
 
@@ -67,7 +67,7 @@ pub enum Malformed {
 
 /// The fields of a message, one after the other.
 #[derive(Debug, Clone)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct MessageReader<'a> {
     rest: &'a [u8],
 }
 
@@ -100,9 +100,9 @@ impl Malformed {
     }
 }
 
-// === impl Reader ===
+// === impl MessageReader ===
 
-impl<'a> Reader<'a> {
+impl<'a> MessageReader<'a> {
     /// For the message in those bytes.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     fn all(bytes: &[u8]) -> Result<Vec<(u32, WireValue<'_>)>, Malformed> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = MessageReader::new(bytes);
         let mut fields = Vec::new();
         let named = |error: Malformed| error.in_message("FlowSchemaList", TypeName::OfKind(""));
         while let Some(field) = reader.next().map_err(named)? {

@@ -9,7 +9,7 @@ use super::level::Part;
 use super::{Per, ShortForm, ShortLevel, ShortRule};
 use crate::annotations::{self, Queuing};
 use crate::bootstrap::{BootstrapObjects, EXEMPT};
-use crate::decode::{Entry, Node};
+use crate::decode::{ManifestEntry, Node};
 use crate::duration;
 use crate::meta::ObjectMeta;
 use crate::v1::{
@@ -30,19 +30,19 @@ const EVERY: &str = "*";
 impl ShortForm {
     /// The objects that it stands for, each at the place of its line in the tree that it was read from. None if something is wrong
     /// with it.
-    pub fn entries(&self, root: &Node) -> Vec<Entry> {
+    pub fn entries(&self, root: &Node) -> Vec<ManifestEntry> {
         if !self.problems().is_empty() {
             return Vec::new();
         }
         let BootstrapObjects { priority_levels, flow_schemas } = objects(self);
         let level = |level: PriorityLevelConfiguration| {
             let at = root.position_of(&format!("levels.{}", level.name()));
-            Entry::made(level.into(), at)
+            ManifestEntry::made(level.into(), at)
         };
-        let levels: Vec<Entry> = priority_levels.into_iter().map(level).collect();
+        let levels: Vec<ManifestEntry> = priority_levels.into_iter().map(level).collect();
         let schemas = flow_schemas.into_iter().enumerate();
         let schemas =
-            schemas.map(|(index, schema)| Entry::made(schema.into(), root.position_of(&format!("match[{index}]"))));
+            schemas.map(|(index, schema)| ManifestEntry::made(schema.into(), root.position_of(&format!("match[{index}]"))));
         levels.into_iter().chain(schemas).collect()
     }
 }

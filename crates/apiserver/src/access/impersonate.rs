@@ -20,7 +20,7 @@ const EXTRA_PREFIX: &str = "impersonate-extra-";
 
 /// The effective user of a request: its sender, or the user that it impersonates.
 pub(crate) fn effective_user(sender: Arc<User>, headers: &HeaderMap) -> Result<Arc<User>, Failure> {
-    // An empty name is none.
+    // An empty name counts as absent.
     let Some(name) = headers.get(USER).filter(|name| !name.is_empty()) else {
         let strays =
             headers.keys().any(|key| matches!(key.as_str(), GROUP | UID) || key.as_str().starts_with(EXTRA_PREFIX));
@@ -47,7 +47,8 @@ pub(crate) fn effective_user(sender: Arc<User>, headers: &HeaderMap) -> Result<A
     Ok(Arc::new(user))
 }
 
-/// Adds the groups that a user is in without being asked for (API-191). Whoever names groups of a service account means these.
+/// Adds the groups that a user is in without being asked for (API-191). A request that names groups of a service account
+/// means these.
 fn add_implied(name: &str, groups: &mut Vec<String>) {
     if let (true, Some((namespace, _))) = (groups.is_empty(), service_account(name)) {
         groups.extend(service_account_groups(namespace));
@@ -60,8 +61,8 @@ fn add_implied(name: &str, groups: &mut Vec<String>) {
     }
 }
 
-/// The extra fields of the impersonated user. A key is what comes after the prefix, in lower case and percent-decoded; one
-/// that is not well encoded is taken as it is.
+/// The extra fields of the impersonated user. A key is what comes after the prefix, in lower case and percent-decoded; an
+/// invalid encoding is kept as it is.
 fn extra(headers: &HeaderMap) -> Result<BTreeMap<Box<str>, Vec<Box<str>>>, Failure> {
     let mut extra = BTreeMap::new();
     for name in headers.keys() {

@@ -9,7 +9,7 @@ use super::{AUTHENTICATED, MASTERS, VIEWERS};
 /// What members of a group may do.
 #[derive(Debug)]
 struct Grant {
-    /// The group; everybody if there is none.
+    /// The group; `None` for everybody.
     group: Option<&'static str>,
     resources: &'static [ResourceRule],
     paths: &'static [PathRule],
@@ -142,7 +142,7 @@ impl PathRule {
     }
 }
 
-/// Whether a list has a name, or all of them.
+/// Whether a list contains a name, or the `*` for all names.
 fn names(list: &[&str], name: &str) -> bool {
     list.iter().any(|known| *known == "*" || *known == name)
 }

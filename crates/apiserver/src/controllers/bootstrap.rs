@@ -21,15 +21,15 @@ use crate::verbs::{self, Write};
 /// Who writes the bootstrap objects.
 const MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 
-/// How often they are looked at.
+/// How often the objects are checked.
 pub(crate) const PERIOD: Duration = Duration::from_secs(60);
 
-/// What a kind has of bootstrap objects, and what an operator may choose in a mandatory one.
+/// The bootstrap objects of a kind, and which fields of the mandatory ones an operator may choose.
 pub(crate) trait Bootstrap: HubSpec + ValidSpec {
     fn mandatory() -> &'static [Object<V1, Self>];
     fn suggested(preset: Preset) -> &'static [Object<V1, Self>];
 
-    /// What the fixed specification is where an operator has chosen what may be chosen.
+    /// The fixed specification, with the fields that an operator may choose taken from the current one.
     fn fixed(name: &str, fixed: &Self, current: &Self) -> Self;
 }
 
@@ -62,7 +62,7 @@ impl Bootstrap for PriorityLevelConfigurationSpec {
     }
 }
 
-/// Puts the objects of one kind in order. Says what could not be done, and does the rest.
+/// Restores the bootstrap objects of one kind. Returns the first problem, and does everything else.
 pub(crate) async fn tidy<S: Bootstrap>(registry: &Registry<S>) -> Result<(), Failure> {
     let (present, _) = registry.snapshot(Moment::Current).await?;
     let find = |name: &str| present.iter().find(|object| object.name() == name);
@@ -94,7 +94,7 @@ pub(crate) async fn tidy<S: Bootstrap>(registry: &Registry<S>) -> Result<(), Fai
     first_failure.map_or(Ok(()), Err)
 }
 
-/// What the annotation says, if it says anything that makes sense.
+/// The value of the annotation, if it is valid.
 fn auto_update<S: HubSpec>(object: &Object<V1, S>) -> Option<bool> {
     match object.metadata.annotations.get(AUTO_UPDATE_ANNOTATION)?.as_str() {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
@@ -117,7 +117,7 @@ async fn keep_suggested<S: Bootstrap>(
     current: &Object<V1, S>,
     wanted: &Object<V1, S>,
 ) -> Result<(), Failure> {
-    // Who says nothing has changed nothing, or has changed the specification and means it.
+    // An object without the annotation is unchanged, or its specification was changed on purpose.
     let is_ours = auto_update(current).unwrap_or(current.metadata.generation == 1);
     if is_ours {
         keep(registry, current, wanted.spec.clone(), "true").await
@@ -126,7 +126,7 @@ async fn keep_suggested<S: Bootstrap>(
     }
 }
 
-/// Writes specification and annotation unless they are so already.
+/// Writes specification and annotation unless they are right already.
 async fn keep<S: Bootstrap>(
     registry: &Registry<S>,
     current: &Object<V1, S>,
@@ -145,7 +145,7 @@ async fn keep<S: Bootstrap>(
     object.metadata.annotations.insert(AUTO_UPDATE_ANNOTATION.to_owned(), annotation.to_owned());
     let options = write_options();
     match verbs::replace(registry, Sent::of(object), &write(current.name(), &options)).await {
-        // Somebody else was faster; the next time will tell.
+        // Another writer was faster; the next round checks again.
         Err(failure) if matches!(failure.status, StatusCode::CONFLICT | StatusCode::NOT_FOUND) => Ok(()),
         replaced => replaced.map(|_| ()),
     }

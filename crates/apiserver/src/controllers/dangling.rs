@@ -24,23 +24,23 @@ use crate::verbs::{self, Write};
 
 /// Who writes the condition.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
-/// One flow schema is written at most so often in [`WINDOW`].
+/// One flow schema is written at most this often in [`WINDOW`].
 const WRITES_MAX: usize = 6;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Changes come in groups, as a schema and its level: conditions are written when a group is complete.
+/// Changes come in groups, such as a schema and its level: conditions are written when a group is complete.
 const GATHERING: Duration = Duration::from_millis(20);
 /// How long to wait before a write that failed is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Recent writes of each flow schema, so that a fight with another writer stays slow.
 #[derive(Debug, Default)]
-struct Pace {
+struct WritePace {
     writes: BTreeMap<String, VecDeque<Instant>>,
 }
 
 /// The outcome of updating all flow schemas.
 #[derive(Debug, Default)]
-struct Told {
+struct RoundSummary {
     /// How many conditions were written.
     written: usize,
     /// When to retry those that had to wait.
@@ -59,9 +59,9 @@ enum Telling {
     TooOften(Instant),
 }
 
-/// Whether conditions can be written, as far as a round has shown.
+/// Whether conditions can be written, by the last round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum RoundOutcome {
     /// One was written, or none had to be.
     Working,
     /// Some have to be written, and none was tried: they were tried too often before.
@@ -70,18 +70,18 @@ enum Outcome {
 
 /// Writes conditions after each change of the objects, until the store is closed.
 pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, mut states: States) {
-    let mut pace = Pace::default();
+    let mut pace = WritePace::default();
     let mut log_once = LogOnce::new("cannot update the condition Dangling");
     loop {
         let state = states.borrow_and_update().clone();
         let told = match &state {
             Some(state) => tell_all(schemas, &state.objects, &mut pace).await,
-            None => Told::default(),
+            None => RoundSummary::default(),
         };
         let retry_at = told.retry_at;
         match told.outcome() {
-            Ok(Outcome::Working) => log_once.succeeded(),
-            Ok(Outcome::NothingTried) => {}
+            Ok(RoundOutcome::Working) => log_once.succeeded(),
+            Ok(RoundOutcome::NothingTried) => {}
             Err(failure) => log_once.failed(&**schemas.store(), &failure).await,
         }
         tokio::select! {
@@ -95,10 +95,10 @@ pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, mut states: States) 
 }
 
 /// Writes every condition that is not as it should be.
-async fn tell_all(schemas: &Registry<FlowSchemaSpec>, objects: &Objects, pace: &mut Pace) -> Told {
+async fn tell_all(schemas: &Registry<FlowSchemaSpec>, objects: &Objects, pace: &mut WritePace) -> RoundSummary {
     let existing: BTreeSet<&str> = objects.priority_levels.iter().map(|level| level.name()).collect();
     pace.forget_all_but(objects.flow_schemas.iter().map(|schema| schema.name()));
-    let mut told = Told::default();
+    let mut told = RoundSummary::default();
     for schema in &objects.flow_schemas {
         let exists = existing.contains(schema.spec.priority_level_configuration.name.as_str());
         if due(schema, exists, now()).is_none() {
@@ -122,12 +122,13 @@ async fn tell_all(schemas: &Registry<FlowSchemaSpec>, objects: &Objects, pace: &
     told
 }
 
-/// Writes the condition of one schema. It is read again: what was followed may be older than the last write of this task.
+/// Writes the condition of one schema. The schema is read again: the followed state may be older than the last write of this
+/// task.
 async fn tell(
     schemas: &Registry<FlowSchemaSpec>,
     name: &str,
     exists: bool,
-    pace: &mut Pace,
+    pace: &mut WritePace,
 ) -> Result<Telling, Failure> {
     let present = match schemas.get(name, Moment::Any).await {
         // It was deleted in the meantime.
@@ -186,21 +187,21 @@ async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condi
     }
 }
 
-// === impl Told ===
+// === impl RoundSummary ===
 
-impl Told {
-    fn outcome(self) -> Result<Outcome, Failure> {
+impl RoundSummary {
+    fn outcome(self) -> Result<RoundOutcome, Failure> {
         match self {
             Self { failed: Some(failure), .. } => Err(failure),
-            Self { written: 0, retry_at: Some(_), .. } => Ok(Outcome::NothingTried),
-            Self { .. } => Ok(Outcome::Working),
+            Self { written: 0, retry_at: Some(_), .. } => Ok(RoundOutcome::NothingTried),
+            Self { .. } => Ok(RoundOutcome::Working),
         }
     }
 }
 
-// === impl Pace ===
+// === impl WritePace ===
 
-impl Pace {
+impl WritePace {
     /// Counts a write, or says when it may take place.
     fn take(&mut self, name: &str) -> Result<(), Instant> {
         let now = Instant::now();
@@ -242,15 +243,16 @@ mod tests {
         store.create(Kind::FlowSchema, "a", schema.to_string().into()).await.unwrap();
         let (flow_schemas, _) = schemas.snapshot(Moment::Any).await.unwrap();
         let objects = Objects { flow_schemas, priority_levels: Vec::new() };
-        let mut pace = Pace::default();
+        let mut pace = WritePace::default();
         while pace.take("a").is_ok() {}
-        // It was tried too often, perhaps in vain: nothing says that it would succeed now.
+        // The write was tried too often, perhaps in vain: nothing says that it would succeed now.
         let told = tell_all(&schemas, &objects, &mut pace).await;
-        assert_eq!(told.outcome().unwrap(), Outcome::NothingTried);
-        // A write that succeeds does, and so does one that is not necessary, also if the objects were read before it.
+        assert_eq!(told.outcome().unwrap(), RoundOutcome::NothingTried);
+        // A write that succeeds shows that writes work, and so does a round without a need to write, also if the objects were
+        // read before it.
         for written in [1, 0] {
-            let told = tell_all(&schemas, &objects, &mut Pace::default()).await;
-            assert_eq!((told.written, told.outcome().unwrap()), (written, Outcome::Working));
+            let told = tell_all(&schemas, &objects, &mut WritePace::default()).await;
+            assert_eq!((told.written, told.outcome().unwrap()), (written, RoundOutcome::Working));
         }
         store.close().await.unwrap();
     }
@@ -273,7 +275,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn api_197_at_most_six_writes_a_minute() {
-        let mut pace = Pace::default();
+        let mut pace = WritePace::default();
         let started_at = Instant::now();
         for _ in 0..WRITES_MAX {
             assert_eq!(pace.take("a"), Ok(()));

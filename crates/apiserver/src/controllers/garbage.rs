@@ -20,16 +20,16 @@ use crate::log_once::LogOnce;
 use crate::registry::Registry;
 use crate::verbs;
 
-/// Who deletes an object still sees it marked for so long, as in a cluster: a client can read the finalizer that its request
-/// made, and take it back.
+/// A deleted object stays visible with its mark for this long, as in a cluster: a client can read the finalizer that its
+/// request set, and remove it.
 const MARKED_FOR: Duration = Duration::from_secs(1);
 /// How long to wait before a write that failed is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The objects that were found marked: when their finalizers are removed, by their identities.
+/// Objects marked for deletion: when their finalizers are removed, by UID.
 type Due = BTreeMap<String, Instant>;
 
-/// Finds the objects of one kind among all.
+/// Selects the objects of one kind.
 type OfKind<S> = fn(&Objects) -> &[Arc<Object<V1, S>>];
 
 /// Collects the objects of one kind after each change, until the store is closed.
@@ -53,7 +53,7 @@ pub(crate) async fn run<S: HubSpec>(registry: &Registry<S>, mut states: States, 
     }
 }
 
-/// Collects the objects whose time has come, and notes those that are newly marked.
+/// Removes the finalizers that are due, and notes newly marked objects.
 async fn collect_due<S: HubSpec>(
     registry: &Registry<S>,
     objects: &[Arc<Object<V1, S>>],
@@ -68,7 +68,7 @@ async fn collect_due<S: HubSpec>(
         if at <= now {
             match verbs::collect(registry, object.name(), uid).await {
                 Ok(()) => continue,
-                // One that cannot be written must not keep the others.
+                // A failed write must not keep the other objects from being collected.
                 Err(failure) => failed = Some(failure),
             }
         }

@@ -13,7 +13,7 @@ use super::{DataDir, DataDirError, UnwrittenCertificate, validity};
 const AUTHORITY_NAME: &str = "evenkeel-ca";
 const SERVER_NAME: &str = "evenkeel";
 
-/// Whether a certificate of the server that is there is kept.
+/// Whether the existing certificate of the server is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
     /// If it is for the same names and valid for some time.
@@ -21,8 +21,8 @@ pub(super) enum Keep {
     Never,
 }
 
-/// What the file of the server's certificate begins with: then comes a checksum of all that it was made from. Text before a
-/// certificate means nothing to those who read it.
+/// The first line of the server's certificate file, followed by a checksum of everything that the certificate was made from.
+/// Readers of PEM ignore text before a certificate.
 const HEADING: &str = "Evenkeel sha256:";
 
 /// Makes the authority if there is none, and a certificate for the server unless there is one that fits: signed by this
@@ -80,9 +80,9 @@ fn heading(authority: &KeyPair, key: &KeyPair, names: &[String], certificate: &s
 
 /// The key of the authority.
 ///
-/// A certificate without its key is not replaced: whoever trusts it would not trust the new one. A key without its
-/// certificate, or with one that ends soon, gets one that is as good as the one before: whoever trusts that one trusts what
-/// the key signs until it ends.
+/// A certificate without its key is not replaced: clients that trust the certificate would not trust a new one. A key without
+/// its certificate, or with one that ends soon, gets a new certificate: clients that trust the old one trust what the key
+/// signs until the old one ends.
 fn authority(data: &DataDir) -> Result<KeyPair, DataDirError> {
     let (certificate_path, key_path) = (data.authority(), data.authority_key());
     let certificate = read_if_there(&certificate_path)?;

@@ -132,9 +132,9 @@ impl DataDir {
         Ok(this)
     }
 
-    /// Makes everything that is missing, and a certificate for `address`, where the server listens, and for the `names`
-    /// and addresses by which clients reach it otherwise. A certificate that is there and valid is kept. Whoever has the
-    /// store open may do so: another server may be using the folder otherwise.
+    /// Makes everything that is missing, and a certificate for `address`, where the server listens, and for the `names` and
+    /// addresses by which clients reach it otherwise. A valid certificate is kept. Only call it while you hold the store
+    /// open: otherwise another server may be using the folder.
     ///
     /// If there is no room on the disk for the certificate, it is returned, to be used from memory.
     pub fn prepare(&self, address: IpAddr, names: &[String]) -> Result<Option<UnwrittenCertificate>, DataDirError> {
@@ -142,8 +142,8 @@ impl DataDir {
         authority::prepare(self, address, names, Keep::WhileValid)
     }
 
-    /// Makes the certificates again from time to time, long before they end, for as long as the future lives. Whoever
-    /// serves with them has to read the files again when they change.
+    /// Renews the certificates from time to time, long before they end, for as long as the future lives. The server has to
+    /// read the files again when they change.
     pub async fn keep_certificates(&self, address: IpAddr, names: &[String]) {
         loop {
             tokio::time::sleep(validity::RENEWAL_PERIOD).await;
@@ -152,7 +152,7 @@ impl DataDir {
                 tokio::task::spawn_blocking(move || authority::prepare(&data, address, &names, Keep::Never)).await;
             match made {
                 Ok(Ok(None)) => tracing::info!("the server's certificate was renewed"),
-                // It has been logged, and the one before is valid until the next time.
+                // The failure has been logged, and the present certificate is valid until the next attempt.
                 Ok(Ok(Some(_))) => {}
                 Ok(Err(error)) => tracing::error!(%error, "cannot renew the server's certificate"),
                 Err(error) => tracing::error!(%error, "the server's certificate was not renewed"),
@@ -233,7 +233,7 @@ impl DataDir {
                 Ok(token.to_owned())
             };
         }
-        // Letters and digits only: one that begins with a hyphen would be taken for a flag.
+        // Letters and digits only: a token that begins with a hyphen would be taken for a flag.
         let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
         let line = format!("{token},{ADMIN},{ADMIN},\"{ADMIN_GROUP}\"\n");
         write(&path, line.as_bytes(), Access::OwnerOnly)?;
@@ -440,7 +440,7 @@ mod tests {
         let error = data.prepare(address().ip(), &[]).unwrap_err().to_string();
         assert!(error.contains("ca.key is missing") && error.contains("restore it from a backup"), "{error}");
         assert_eq!(std::fs::read(data.authority()).unwrap(), certificate);
-        // The key is all that it takes: those who trusted the certificate trust what is signed by the key.
+        // The key is enough: clients that trusted the certificate trust what the key signs.
         std::fs::write(data.authority_key(), &key).unwrap();
         std::fs::remove_file(data.authority()).unwrap();
         data.prepare(address().ip(), &[]).unwrap();

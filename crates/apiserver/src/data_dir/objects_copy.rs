@@ -29,7 +29,7 @@ pub struct ObjectsCopy {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Content<S, L> {
+struct CopyContent<S, L> {
     revision: u64,
     copied_at: Time,
     flow_schemas: Vec<S>,
@@ -69,7 +69,7 @@ impl DataDir {
     /// Puts a copy of the objects in the place of the last one, as a whole or not at all.
     pub fn write_objects_copy(&self, state: &ObjectsAt) -> Result<(), DataDirError> {
         let ObjectsAt { objects, revision, .. } = state;
-        let content = Content {
+        let content = CopyContent {
             revision: *revision,
             copied_at: now(),
             flow_schemas: objects.flow_schemas.iter().map(AsRef::as_ref).collect::<Vec<&FlowSchema>>(),
@@ -82,7 +82,7 @@ impl DataDir {
         let path = self.objects_copy();
         let encoded =
             |error: serde_json::Error| DataDirError::File { action: "write", path: path.clone(), source: error.into() };
-        // Written twice, so that the text of very many objects is never in memory as a whole.
+        // The objects are serialized twice, so that the text of very many of them is never in memory as a whole.
         let mut hash = Hashed(Sha256::new());
         serde_json::to_writer(&mut hash, &content).map_err(encoded)?;
         let checksum = hex(hash.0);
@@ -114,7 +114,7 @@ fn parse(text: &str) -> Result<ObjectsCopy, String> {
         Some(_) => return Err("its checksum does not match".to_owned()),
         None => return Err(format!("it does not begin with {HEADING:?}")),
     }
-    let content: Content<FlowSchema, PriorityLevelConfiguration> =
+    let content: CopyContent<FlowSchema, PriorityLevelConfiguration> =
         serde_json::from_str(json).map_err(|error| error.to_string())?;
     let objects = Objects {
         flow_schemas: content.flow_schemas.into_iter().map(Into::into).collect(),

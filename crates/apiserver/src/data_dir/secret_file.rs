@@ -57,7 +57,7 @@ pub(super) fn write_by(
         fs::rename(&beside, path)
     })();
     if written.is_err() {
-        // Half a file is of no use, and takes room on a disk that may be full.
+        // An incomplete file is useless, and takes room on a disk that may be full.
         let _ = fs::remove_file(&beside);
     }
     written.map_err(|source| DataDirError::File { action: "write", path: path.to_owned(), source })

@@ -23,7 +23,7 @@ pub(super) const RENEWAL_PERIOD: Duration = DAY.saturating_mul(30);
 /// A day as `20361231`.
 type Day = String;
 
-/// Valid from now on, for so long. Clocks that are a bit behind must not refuse it.
+/// Sets a period that starts now. It starts a little earlier, for clients whose clocks are behind.
 pub(super) fn set(params: &mut CertificateParams, period: Duration) {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let start = rcgen::date_time_ymd(1970, 1, 1);
@@ -31,8 +31,8 @@ pub(super) fn set(params: &mut CertificateParams, period: Duration) {
     params.not_after = start + since_1970 + period;
 }
 
-/// Whether the certificate of an authority is to be made again, since it ends soon or only in a far future; none if it is
-/// not to be understood.
+/// Whether the certificate of an authority has to be renewed: it ends soon, or only in the far future. `None` if it cannot be
+/// parsed.
 pub(super) fn is_due(pem: &str) -> Option<bool> {
     let last = last_day(&der(pem)?)?;
     Some(last < day_in(OF_AUTHORITY_MIN) || last > day_in(OF_AUTHORITY + DAY))

@@ -1,4 +1,5 @@
-//! `Effects`: which objects the flow controls follow, for writes that wait until theirs are in effect.
+//! `Effects`: the generation of objects that each flow control follows, so that a write can wait until its object is in
+//! effect.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,40 +11,42 @@ use tokio::time::timeout;
 /// The flow controls, and the generation of objects that each of them follows.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
-    followed: watch::Sender<Members>,
+    followed: watch::Sender<FlowControlGenerations>,
 }
 
 #[derive(Debug, Default)]
-struct Members {
+struct FlowControlGenerations {
     joined: u64,
-    /// By number. One that has not put its first objects into effect is not there: it serves nobody yet.
+    /// The generation of each flow control, by its number. A flow control that has not applied its first objects is absent:
+    /// it serves nobody yet.
     generations: BTreeMap<u64, u64>,
 }
 
 /// A flow control that follows the objects, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct FlowControlMember {
     number: u64,
     effects: Arc<Effects>,
 }
 
-/// How long a flow control is waited for at most. They take milliseconds; one that takes longer must not hold up all writes.
+/// How long a write waits for the flow controls at most. They take milliseconds; one that takes longer must not delay all
+/// writes.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 // === impl Effects ===
 
 impl Effects {
-    /// One more flow control.
-    pub(super) fn join(effects: &Arc<Self>) -> Member {
+    /// Registers another flow control.
+    pub(super) fn join(effects: &Arc<Self>) -> FlowControlMember {
         let mut number = 0;
         effects.followed.send_modify(|members| {
             members.joined += 1;
             number = members.joined;
         });
-        Member { number, effects: Arc::clone(effects) }
+        FlowControlMember { number, effects: Arc::clone(effects) }
     }
 
-    /// Waits until all flow controls have reached a generation; not for long. Tells whether they have.
+    /// Waits until all flow controls have reached a generation, for at most a second. Returns whether they have.
     pub(super) async fn reached(&self, generation: u64) -> bool {
         let mut followed = self.followed.subscribe();
         let reached = followed.wait_for(|members| members.generations.values().all(|reached| *reached >= generation));
@@ -51,10 +54,10 @@ impl Effects {
     }
 }
 
-// === impl Member ===
+// === impl FlowControlMember ===
 
-impl Member {
-    /// The flow control follows the objects of this generation.
+impl FlowControlMember {
+    /// Notes that the flow control follows the objects of this generation.
     pub(super) fn reach(&self, generation: u64) {
         self.effects
             .followed
@@ -62,7 +65,7 @@ impl Member {
     }
 }
 
-impl Drop for Member {
+impl Drop for FlowControlMember {
     fn drop(&mut self) {
         self.effects.followed.send_modify(|members| {
             members.generations.remove(&self.number);

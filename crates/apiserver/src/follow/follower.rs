@@ -1,4 +1,4 @@
-//! `Follower`: reads the objects after each write, and hands them out.
+//! `Follower`: reads the objects after each write, and publishes them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use tokio::time::{Instant, sleep};
 
 use super::ObjectsAt;
 use super::effect::Effects;
-use super::pace::Pace;
+use super::pace::FollowPace;
 use crate::failure::Failure;
 use crate::log_once::LogOnce;
 use crate::options::Moment;
 use crate::registry::Registry;
 
-/// Reads the objects after each write, and hands them out. Writes that come meanwhile are taken together.
+/// Reads the objects after each write, and publishes them. Writes that arrive meanwhile are read together.
 #[derive(Debug)]
 pub(crate) struct Follower {
     states: watch::Sender<Option<Arc<ObjectsAt>>>,
@@ -46,12 +46,12 @@ impl Follower {
         schemas: Arc<Registry<FlowSchemaSpec>>,
         levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
     ) {
-        let mut pace = Pace::new(Instant::now());
+        let mut pace = FollowPace::new(Instant::now());
         let mut log_once = LogOnce::new(UNREAD);
         loop {
             match self.follow(&schemas, &levels, &mut pace, &mut log_once).await {
                 Error::Closed => return,
-                // A watch that has fallen behind is no failure.
+                // A watch that has fallen behind is not a failure.
                 Error::TooOld { .. } => {}
                 error => log_once.failed(&**schemas.store(), &error).await,
             }
@@ -59,12 +59,12 @@ impl Follower {
         }
     }
 
-    /// Follows the objects until there is an error; begins with those that there are.
+    /// Follows the objects until there is an error, starting with the present ones.
     async fn follow(
         &self,
         schemas: &Registry<FlowSchemaSpec>,
         levels: &Registry<PriorityLevelConfigurationSpec>,
-        pace: &mut Pace,
+        pace: &mut FollowPace,
         log_once: &mut LogOnce,
     ) -> Error {
         let mut watch = match watch_from_now(&**schemas.store()).await {
@@ -90,7 +90,7 @@ impl Follower {
         }
     }
 
-    /// Hands the objects out, and waits until the flow controls follow them.
+    /// Publishes the objects, and waits until the flow controls follow them.
     async fn publish(&self, objects: Objects, revision: u64) {
         let state = {
             let before = self.states.borrow();
@@ -101,7 +101,7 @@ impl Follower {
         self.effects.reached(generation).await;
     }
 
-    /// Lets some time pass in which no write waits to be followed.
+    /// Pauses. During the pause, no write waits for its effect.
     async fn rest(&self, time: Duration) {
         self.is_resting.send_replace(true);
         sleep(time).await;
@@ -114,7 +114,7 @@ async fn watch_from_now(store: &dyn Store) -> Result<Watch, Error> {
     store.watch(WatchOptions::after(revision)).await
 }
 
-/// Waits for a write after this revision, and takes all that have come.
+/// Waits for a write after this revision, and skips all that have arrived.
 async fn next_writes(watch: &mut Watch, revision: u64) -> Result<(), Error> {
     while watch.next().await?.revision <= revision {}
     while watch.try_next()?.is_some() {}

@@ -1,4 +1,4 @@
-//! One task follows the objects of the store, and hands one shared state to all who need them: flow controls, controllers
+//! One task follows the objects of the store, and publishes one shared state for all that need it: flow controls, controllers
 //! and the copy of the objects.
 
 mod effect;
@@ -17,14 +17,14 @@ pub(crate) use follower::Follower;
 pub use objects_at::ObjectsAt;
 pub use stream::ObjectStream;
 
-/// The state after each write; none until the objects have been read for the first time.
+/// The state after each write; `None` until the objects have been read for the first time.
 pub(crate) type States = watch::Receiver<Option<Arc<ObjectsAt>>>;
 
-/// The state that the [`Follower`] hands out. Clones share it.
+/// The state that the [`Follower`] publishes. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Followed {
     states: States,
-    /// Whether the follower rests: it does not look at new writes for a while.
+    /// Whether the follower pauses: it ignores new writes for a while.
     is_resting: watch::Receiver<bool>,
     effects: Arc<Effects>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Followed {
 // === impl Followed ===
 
 impl Followed {
-    /// What is to be filled by a follower.
+    /// An empty state, and the follower that fills it.
     pub(crate) fn new() -> (Self, Follower) {
         let (publish, states) = watch::channel(None);
         let (rest, is_resting) = watch::channel(false);
@@ -41,7 +41,7 @@ impl Followed {
         (followed, Follower::new(publish, rest, effects))
     }
 
-    /// The objects after each change that makes a difference to requests. No write waits for whoever reads them.
+    /// The objects after each change that affects requests. No write waits for readers of this stream.
     pub(crate) fn stream(&self) -> ObjectStream {
         ObjectStream::new(self.states.clone(), None)
     }
@@ -51,13 +51,14 @@ impl Followed {
         ObjectStream::new(self.states.clone(), Some(Effects::join(&self.effects)))
     }
 
-    /// The state after each write, also of those that make no difference to requests.
+    /// The state after each write, including writes that do not affect requests.
     pub(crate) fn states(&self) -> States {
         self.states.clone()
     }
 
-    /// Waits until all flow controls follow the objects of this revision. Does not wait while the follower rests, because so
-    /// many writes come that following each of them would take too much time; tells whether the revision is in effect.
+    /// Waits until all flow controls follow the objects of this revision. Does not wait while the follower pauses, because
+    /// then so many writes arrive that following each of them would take too much time. Returns whether the revision is in
+    /// effect.
     pub(crate) async fn in_effect(&self, revision: u64) -> bool {
         let (mut states, mut is_resting) = (self.states.clone(), self.is_resting.clone());
         let is_there = |state: &Option<Arc<ObjectsAt>>| state.as_ref().is_some_and(|state| state.revision >= revision);

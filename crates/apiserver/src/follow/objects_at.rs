@@ -1,4 +1,4 @@
-//! `ObjectsAt`: the objects at a revision, and whether they make another difference to requests than before.
+//! `ObjectsAt`: the objects at a revision, and a generation that counts changes that affect requests.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use evenkeel_engine::controller::Objects;
 pub struct ObjectsAt {
     /// The revision.
     pub revision: u64,
-    /// Counts the changes that make a difference to requests. States of one generation differ only in statuses, and in metadata
-    /// other than names, identities and annotations.
+    /// Counts the changes that affect requests. States of one generation differ only in statuses, and in metadata other than
+    /// names, UIDs and annotations.
     pub generation: u64,
     /// The objects, in the order of their names, without managed fields.
     pub objects: Objects,
@@ -21,7 +21,7 @@ pub struct ObjectsAt {
 // === impl ObjectsAt ===
 
 impl ObjectsAt {
-    /// The objects at a revision, after the state that was known before.
+    /// The objects at a revision, and their generation, by the state before.
     pub(super) fn after(before: Option<&Self>, revision: u64, objects: Objects) -> Self {
         let generation = match before {
             None => 1,
@@ -32,7 +32,7 @@ impl ObjectsAt {
     }
 }
 
-/// Whether requests meet the same under both.
+/// Whether both sets of objects have the same effect on requests.
 fn govern_alike(one: &Objects, other: &Objects) -> bool {
     all_alike(&one.priority_levels, &other.priority_levels) && all_alike(&one.flow_schemas, &other.flow_schemas)
 }
@@ -42,7 +42,7 @@ fn all_alike<V, S: PartialEq>(one: &[Arc<Object<V, S>>], other: &[Arc<Object<V, 
         && one.iter().zip(other).all(|(one, other)| Arc::ptr_eq(one, other) || is_alike(one, other))
 }
 
-/// The identity counts: responses carry it.
+/// The UID counts: responses carry it.
 fn is_alike<V, S: PartialEq>(one: &Object<V, S>, other: &Object<V, S>) -> bool {
     let (old, new) = (&one.metadata, &other.metadata);
     old.name == new.name && old.uid == new.uid && old.annotations == new.annotations && one.spec == other.spec

@@ -1,36 +1,37 @@
-//! `Pace`: a stream of writes costs a tenth of a core at most, and single writes do not wait for that.
+//! `FollowPace`: limits following to a tenth of a core under many writes, without delaying single writes.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The time that following has taken lately. It grows with what following takes, and shrinks by a tenth of the time that passes.
+/// The time that following has taken recently. It grows by the time that following takes, and shrinks by a tenth of the time
+/// that passes.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct FollowPace {
     taken: Duration,
     at: Instant,
 }
 
-/// Of so many parts of the time, one may be taken.
+/// One part in this many of the time may be used.
 const PARTS: u32 = 10;
-/// What may be taken at once after a quiet time: ten changes that take ten milliseconds each.
+/// The time that may be used at once after a quiet time: ten changes that take ten milliseconds each.
 const TAKEN_MAX: Duration = Duration::from_millis(100);
-/// With very many objects following takes more than a tenth, so that changes do not take long to have an effect.
+/// The longest pause. With very many objects, following uses more than a tenth of the time, so that changes take effect soon.
 const REST_MAX: Duration = Duration::from_millis(80);
 
-// === impl Pace ===
+// === impl FollowPace ===
 
-impl Pace {
+impl FollowPace {
     pub(super) fn new(now: Instant) -> Self {
         Self { taken: Duration::ZERO, at: now }
     }
 
-    /// Following took so long until now. Returns how long to rest before the next time.
+    /// Notes that following took this long until now. Returns how long to pause before the next time.
     pub(super) fn take(&mut self, time: Duration, now: Instant) -> Duration {
         self.taken = self.taken.saturating_sub((now - self.at) / PARTS) + time;
         self.at = now;
         let rest = (self.taken.saturating_sub(TAKEN_MAX) * PARTS).min(REST_MAX);
-        // What the longest rest does not make up for is forgotten.
+        // What the longest pause does not make up for is forgotten.
         self.taken = self.taken.min(TAKEN_MAX + REST_MAX / PARTS);
         rest
     }
@@ -45,7 +46,7 @@ mod tests {
     #[test]
     fn a_few_changes_are_followed_at_once_and_a_stream_of_them_takes_a_tenth_of_the_time() {
         let start = Instant::now();
-        let (mut pace, mut now, mut rests) = (Pace::new(start), start, 0);
+        let (mut pace, mut now, mut rests) = (FollowPace::new(start), start, 0);
         for change in 1..=100_u32 {
             now += COST;
             let rest = pace.take(COST, now);
@@ -55,7 +56,7 @@ mod tests {
             now += rest;
         }
         assert!(rests > 80 && now - start > 7 * 100 * COST, "{rests} rests in {:?}", now - start);
-        // After a quiet time it is as at first.
+        // After a quiet time, changes are followed at once again.
         assert!(pace.take(COST, now + Duration::from_secs(1)).is_zero());
     }
 }

@@ -1,32 +1,32 @@
-//! `ObjectStream`: the objects after each change that makes a difference to requests.
+//! `ObjectStream`: the objects after each change that affects requests.
 
 use std::sync::Arc;
 
-use super::effect::Member;
+use super::effect::FlowControlMember;
 use super::{ObjectsAt, States};
 
-/// The objects, each time that they make another difference to requests. Changes that come before the last ones were taken are
-/// taken together.
+/// The objects, after each change that affects requests. Changes that arrive before the previous ones were taken are taken
+/// together.
 #[derive(Debug)]
 pub struct ObjectStream {
     states: States,
     /// The generation that was taken last.
     taken: Option<u64>,
-    /// Whom writes wait for, if they do.
-    member: Option<Member>,
+    /// The flow control that writes wait for, if they do.
+    member: Option<FlowControlMember>,
 }
 
 // === impl ObjectStream ===
 
 impl ObjectStream {
-    pub(super) fn new(states: States, member: Option<Member>) -> Self {
+    pub(super) fn new(states: States, member: Option<FlowControlMember>) -> Self {
         Self { states, taken: None, member }
     }
 
-    /// The objects: the first time at once, and then as soon as they have changed. None when the store is closed.
+    /// The objects: the first time at once, and then as soon as they have changed. `None` when the store is closed.
     ///
-    /// Whoever asks for the next objects has put the last ones into effect, or refused them: a stream for a flow control tells
-    /// waiting writes so. Nothing is lost when the future is dropped before it is ready.
+    /// A caller that asks for the next objects has applied the previous ones, or rejected them: a stream for a flow control
+    /// reports that to waiting writes. Nothing is lost when the future is dropped before it is ready.
     pub async fn next(&mut self) -> Option<Arc<ObjectsAt>> {
         if let (Some(member), Some(taken)) = (&self.member, self.taken) {
             member.reach(taken);

@@ -1,4 +1,4 @@
-//! Writes that wait until they are in effect, and changes that make no difference.
+//! Writes that wait until they are in effect, and changes that do not affect requests.
 
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -54,7 +54,7 @@ impl Running {
         poll_once(pin!(self.followed.in_effect(revision))).await == Poll::Ready(true)
     }
 
-    /// Waits until a revision is in effect, also where the follower rests: a busy machine may make it.
+    /// Waits until a revision is in effect, also while the follower pauses, which it may do on a busy machine.
     async fn reaches(&self, revision: u64) {
         let reached = async {
             while !self.followed.in_effect(revision).await {
@@ -65,7 +65,7 @@ impl Running {
     }
 }
 
-/// Asks for the next objects, which are not there yet.
+/// Asks for the next objects, which have not arrived yet.
 async fn asks_again(stream: &mut ObjectStream) {
     assert!(poll_once(pin!(stream.next())).await.is_pending());
 }
@@ -74,7 +74,7 @@ async fn asks_again(stream: &mut ObjectStream) {
 async fn a_write_is_in_effect_when_all_flow_controls_have_asked_for_the_next_objects() {
     let running = Running::start();
     let (mut fast, mut slow) = (running.followed.stream_for_flow_control(), running.followed.stream_for_flow_control());
-    // Whoever only looks is not waited for.
+    // A stream for others than flow controls is not waited for.
     let mut observer = running.followed.stream();
     let first = observer.next().await.unwrap();
     for stream in [&mut fast, &mut slow] {
@@ -90,7 +90,7 @@ async fn a_write_is_in_effect_when_all_flow_controls_have_asked_for_the_next_obj
         asks_again(stream).await;
     }
     running.reaches(revision).await;
-    // One that is gone is not waited for either.
+    // A flow control that is gone is not waited for either.
     drop(slow);
     let revision = running.create("b").await;
     fast.next().await.unwrap();
@@ -114,7 +114,7 @@ async fn a_write_of_a_status_goes_no_further_than_the_shared_state() {
         state.await.unwrap().unwrap().as_ref().map(|it| it.objects.flow_schemas[0].status.conditions.len());
     assert_eq!(conditions, Some(1), "who asks for statuses sees it");
     assert!(running.is_in_effect(revision).await, "there is nothing to wait for");
-    // It makes no difference to a flow control.
+    // A status does not affect a flow control.
     asks_again(&mut stream).await;
 
     let precedence = schema.spec.matching_precedence + 1;

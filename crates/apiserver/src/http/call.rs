@@ -16,7 +16,7 @@ use http_body::Body;
 use super::objects::ObjectsCall;
 use super::reply::{ApiBody, Reply};
 use super::request_body::{discard, read};
-use super::{Shared, fixed_routes};
+use super::{ApiState, fixed_routes};
 use crate::access::authorize;
 use crate::denials::Denial;
 use crate::failure::Failure;
@@ -33,7 +33,7 @@ use crate::warning;
 /// What is known of a request before its body is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call<'a> {
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a ApiState,
     pub(super) parts: &'a Parts,
     pub(super) context: &'a RequestContext,
     pub(super) query: Query<'a>,
@@ -44,7 +44,7 @@ pub(super) struct Call<'a> {
 const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
 /// Responds to a request.
-pub(super) async fn respond<B>(shared: &Shared, request: Request<B>) -> Response<ApiBody>
+pub(super) async fn respond<B>(shared: &ApiState, request: Request<B>) -> Response<ApiBody>
 where
     B: Body + Send,
     B::Data: Send,
@@ -76,7 +76,7 @@ pub(crate) fn reject(parts: &Parts, failure: &Failure, warnings: &[String]) -> R
 }
 
 /// The context of a request that did not come through [`ApiService`](crate::ApiService).
-fn context(shared: &Shared, parts: &Parts) -> Result<RequestContext, Failure> {
+fn context(shared: &ApiState, parts: &Parts) -> Result<RequestContext, Failure> {
     let user = parts.extensions.get::<Arc<User>>().cloned().ok_or_else(|| {
         shared.denials.unauthenticated();
         Failure::unauthorized()
@@ -92,7 +92,7 @@ fn query(parts: &Parts) -> Query<'_> {
 // === impl Call ===
 
 impl<'a> Call<'a> {
-    fn new(shared: &'a Shared, parts: &'a Parts, context: &'a RequestContext) -> Self {
+    fn new(shared: &'a ApiState, parts: &'a Parts, context: &'a RequestContext) -> Self {
         let query = query(parts);
         let asked = Asked::new(&parts.headers, query.first("pretty").as_deref());
         Self { shared, parts, context, query, asked }
@@ -121,7 +121,7 @@ impl Call<'_> {
         };
         let objects = ObjectsCall::new(self, route)?;
         warnings.extend(route.version.deprecation(route.kind));
-        // A watch has a length of its own, `timeoutSeconds` (API-77).
+        // A watch has a duration of its own, `timeoutSeconds` (API-77).
         let asked = if objects.verb() == Verb::Watch { None } else { options::timeout(self.query)? };
         let timeout = asked.map_or(TIMEOUT_MAX, |asked| asked.min(TIMEOUT_MAX));
         let work = async {

@@ -44,7 +44,8 @@ pub(super) fn respond(call: Call<'_>, route: &Route) -> Result<ResponseData, Fai
     }
 }
 
-/// Health of the server (API-184), as a kube-apiserver tells it: `verbose` lists the checks, and `exclude` leaves one out.
+/// Health of the server (API-184), in the format of a kube-apiserver: `verbose` lists the checks, and `exclude` leaves one
+/// out.
 fn health(probe: Probe, call: Call<'_>) -> ResponseData {
     let excluded: Vec<_> =
         call.query.pairs().filter(|(name, _)| name == "exclude").map(|(_, value)| value.into_owned()).collect();

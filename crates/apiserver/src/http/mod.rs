@@ -38,11 +38,11 @@ pub(crate) use request_body::discard;
 /// Requests come with the [`User`](evenkeel_engine::User) who sends them as an extension; requests without one are rejected.
 #[derive(Debug, Clone)]
 pub struct Api {
-    shared: Arc<Shared>,
+    shared: Arc<ApiState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ApiState {
     schemas: Arc<Registry<FlowSchemaSpec>>,
     levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
     watches: WatchLimit,
@@ -59,7 +59,7 @@ struct Shared {
 // === impl Api ===
 
 impl Api {
-    /// The API over that store, with so much in flight.
+    /// The API over that store, with this limit on responses in flight.
     pub(crate) fn new(
         store: &Arc<dyn Store>,
         options: &ApiServerOptions,
@@ -69,7 +69,7 @@ impl Api {
     ) -> Self {
         let preset = options.preset;
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ApiState {
                 schemas: Arc::new(Registry::new(Arc::clone(store), preset)),
                 levels: Arc::new(Registry::new(Arc::clone(store), preset)),
                 watches: WatchLimit::new(options.watches_max),
@@ -94,7 +94,7 @@ impl Api {
         call::respond(&self.shared, request).await
     }
 
-    /// How many bytes the responses take that their clients have not read yet.
+    /// The size of all responses that clients have not read yet.
     pub fn response_bytes_in_flight(&self) -> usize {
         self.shared.in_flight.bytes()
     }
@@ -128,9 +128,9 @@ impl Api {
     }
 }
 
-// === impl Shared ===
+// === impl ApiState ===
 
-impl Shared {
+impl ApiState {
     fn metrics(&self) -> ApiMetrics {
         let refused_connections = Arc::clone(&self.refused_connections);
         ApiMetrics::new(self.denials.clone(), refused_connections, Arc::clone(self.schemas.store()))
@@ -140,7 +140,7 @@ impl Shared {
         SeatCheck { governed: &self.governed, schemas: &self.schemas, levels: &self.levels }
     }
 
-    /// Waits until what was written is in effect, so that the next request meets it.
+    /// Waits until the write is in effect, so that it governs the next request.
     async fn in_effect(&self) {
         self.followed.in_effect(self.schemas.store().freshness().revision).await;
     }

@@ -23,12 +23,12 @@ use crate::offload::Offload;
 use crate::options::{DeleteOptions, ListOptions, Moment, Propagation, WatchOptions, WriteKind, WriteOptions};
 use crate::output::{self, Columns, EventWriter, Format, ListMeta, View};
 use crate::owners;
-use crate::registry::{Form, Record, Registry};
+use crate::registry::{ListForm, Record, Registry};
 use crate::route::{ObjectsRoute, Scope};
 use crate::target::Verb;
 use crate::verbs::{self, Deleted, Listed, Patch, Write, Written};
 use crate::watch::{CountedWatch, WatchBody, WatchStream};
-use crate::websocket::{Handshake, Message};
+use crate::websocket::{Handshake, MessageType};
 
 /// A request about objects whose path, method and media type are valid.
 #[derive(Debug)]
@@ -53,11 +53,11 @@ pub(super) enum Prepared {
     DeleteCollection(ListOptions, BodyFormat),
 }
 
-/// A response with an object that is smaller takes no room of its connection.
+/// A response with a smaller object takes no room of its connection.
 const COUNTED_BYTES_MIN: usize = 16 * 1024;
-/// Lists that are smaller are encoded for each client.
+/// Smaller lists are encoded for each client.
 const SHARED_BYTES_MIN: usize = 64 * 1024;
-/// A JSON patch takes as long as other requests of so many times its length.
+/// A JSON patch takes as long as another request of this many times its length.
 const JSON_PATCH_WEIGHT: usize = 64;
 
 // === impl ObjectsCall ===
@@ -146,7 +146,7 @@ impl<'a> ObjectsCall<'a> {
                     place.run(|| body::decode::<S>(&body, format, self.route.version, options.validation))?;
                 warnings.extend_from_slice(&sent.warnings);
                 let owners = &mut sent.object.metadata.owner_references;
-                warnings.extend(owners::remove_duplicates(owners, owners::Found::Sent));
+                warnings.extend(owners::remove_duplicates(owners, owners::DuplicatesFound::Sent));
                 let write = self.write(&options, now, body.len());
                 let zero_shares = ZeroShares::at_risk(registry, self.route.version, self.name()).await;
                 let written = match self.verb {
@@ -205,7 +205,7 @@ impl<'a> ObjectsCall<'a> {
         }
     }
 
-    /// What a client should know of what it has written.
+    /// Adds warnings about the written object.
     async fn warn<S: HubSpec>(&self, written: &Written<S>, zero: Option<ZeroShares>, warnings: &mut Vec<String>) {
         warnings.extend(not_understood(written));
         warnings.extend(zero.and_then(|zero| zero.warning(&written.record)));
@@ -270,7 +270,7 @@ impl<'a> ObjectsCall<'a> {
         if bytes < SHARED_BYTES_MIN {
             return Ok(Reply::with_room(encode()?, Some(room)));
         }
-        let form = Form {
+        let form = ListForm {
             revision,
             continue_token: continue_token.clone(),
             remaining,
@@ -302,8 +302,8 @@ impl<'a> ObjectsCall<'a> {
             None => Reply::Watch(watch, in_flight),
             Some(handshake) => {
                 let message = match self.wanted.format {
-                    Format::Text(_) => Message::Text,
-                    Format::Protobuf => Message::Binary,
+                    Format::Text(_) => MessageType::Text,
+                    Format::Protobuf => MessageType::Binary,
                 };
                 let extensions = self.call.parts.extensions.clone();
                 Reply::WebSocket { handshake, watch: CountedWatch::new(watch, in_flight), message, extensions }

@@ -8,19 +8,19 @@ use evenkeel_api::v1::{FlowSchema, V1};
 use evenkeel_api::{HubSpec, Object, Preset};
 use evenkeel_check::{Assumptions, Located, Rule, check_reachability};
 
-use super::Shared;
+use super::ApiState;
 use crate::offload::Offload;
 use crate::options::Moment;
 
-/// With more schemas than this, a write takes too long to look at all of them.
+/// With more schemas than this, checking all of them would take too long for a write.
 const SCHEMAS_MAX: usize = 1000;
 /// How many requests are classified at most.
 const WORK_MAX: u64 = 100_000;
 /// The work for each schema, as the bytes of an object that takes as long to decode.
 const BYTES_OF_EACH: usize = 2048;
 
-/// What a write of an object makes unreachable: the schema itself, or others that it takes all requests from.
-pub(super) async fn warnings<S: HubSpec>(shared: &Shared, written: &Object<V1, S>) -> Vec<String> {
+/// The schemas that a write makes unreachable: the written schema itself, or others whose requests it takes.
+pub(super) async fn warnings<S: HubSpec>(shared: &ApiState, written: &Object<V1, S>) -> Vec<String> {
     let Some(written) = (written as &dyn Any).downcast_ref::<FlowSchema>() else { return Vec::new() };
     if shared.schemas.preset() != Preset::Plain {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The HTTP response: a response with the header fields that every one has, or a watch (API-92).
+//! The HTTP response: with the headers that every response has, or as a watch (API-92).
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use crate::gzip;
 use crate::in_flight::{ConnectionInFlight, ConnectionRoom, Room};
 use crate::response_data::ResponseData;
 use crate::watch::{CountedWatch, WatchBody};
-use crate::websocket::{self, Handshake, Message};
+use crate::websocket::{self, Handshake, MessageType};
 
 /// The body of a response.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ enum Inner {
     Watch(CountedWatch),
 }
 
-/// A body that is there, handed out in parts, so that its room is given back bit by bit.
+/// A complete body, sent in parts, so that its room is released bit by bit.
 #[derive(Debug)]
 struct Whole {
     rest: Bytes,
@@ -39,15 +39,15 @@ pub(super) enum Reply {
     Whole(ResponseData, Option<ConnectionRoom>),
     /// A watch, and the room of its connection.
     Watch(WatchBody, ConnectionInFlight),
-    /// A watch over a `WebSocket`. What came with the request is kept for as long as the connection is used.
-    WebSocket { handshake: Handshake, watch: CountedWatch, message: Message, extensions: Extensions },
+    /// A watch over a `WebSocket`. The extensions of the request are kept for as long as the connection is used.
+    WebSocket { handshake: Handshake, watch: CountedWatch, message: MessageType, extensions: Extensions },
 }
 
-/// So many bytes of a body are handed out at a time.
+/// The size of a part.
 const PART_BYTES: usize = 64 * 1024;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-/// Browsers take a response for what it says that it is.
+/// Tells browsers to trust the content type of the response.
 pub(crate) const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
 

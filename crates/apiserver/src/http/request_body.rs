@@ -1,4 +1,4 @@
-//! The body of a request: read as a whole up to a limit, or thrown away so that the response gets through.
+//! The body of a request: read as a whole up to a limit, or discarded so that the client reads the response.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -13,12 +13,12 @@ use tokio::time::timeout;
 
 use crate::failure::Failure;
 
-/// A body may have so many bytes (API-93).
+/// The size limit of a body (API-93).
 const BYTES_MAX: usize = 3_145_728;
-/// The limits on what is read of a rejected body before its client is cut off.
+/// The limits on reading a rejected body before the connection is closed.
 const DISCARDED_BYTES_MAX: usize = 4 * BYTES_MAX;
 const DISCARDED_WITHIN: Duration = Duration::from_secs(30);
-/// A client that sends nothing for so long is cut off, too.
+/// A client that sends nothing for this long is disconnected, too.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// The whole body, if it is not too large.
@@ -34,10 +34,10 @@ where
     }
 }
 
-/// Throws away what is left of the body of a request that is refused.
+/// Discards the rest of the body of a rejected request.
 ///
-/// Most clients send all of it before they read a response. If the connection were closed under them they would
-/// report that instead of the response. Clients that sent `Expect` wait for the response and need not.
+/// Most clients send the whole body before they read a response. If the connection were closed meanwhile, they would report
+/// that instead of the response. Clients that sent `Expect` wait for the response, so that nothing has to be discarded.
 pub(crate) async fn discard<B: Body>(headers: &HeaderMap, mut body: Pin<&mut B>) {
     if body.is_end_stream() || headers.contains_key(EXPECT) {
         return;
@@ -52,7 +52,7 @@ pub(crate) async fn discard<B: Body>(headers: &HeaderMap, mut body: Pin<&mut B>)
             }
         }
     };
-    // A slower client is cut off.
+    // A slower client is disconnected.
     let _ = timeout(DISCARDED_WITHIN, all).await;
 }
 

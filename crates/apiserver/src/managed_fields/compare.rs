@@ -20,7 +20,7 @@ pub(crate) struct Comparison {
 
 /// A part of an object in both states; at least one of them has it.
 #[derive(Clone, Copy)]
-struct Pair<'a> {
+struct ElementPair<'a> {
     old: Option<&'a Value>,
     new: Option<&'a Value>,
 }
@@ -37,7 +37,7 @@ struct Items<'a> {
 impl Comparison {
     /// Compares two states of an object.
     pub(crate) fn of(old: &Value, new: &Value, parts: OwnedParts) -> Self {
-        Pair { old: Some(old), new: Some(new) }.compare(parts)
+        ElementPair { old: Some(old), new: Some(new) }.compare(parts)
     }
 
     /// What differs below these elements, which come in any order.
@@ -55,9 +55,9 @@ impl Comparison {
     }
 }
 
-// === impl Pair ===
+// === impl ElementPair ===
 
-impl<'a> Pair<'a> {
+impl<'a> ElementPair<'a> {
     fn compare(self, parts: OwnedParts) -> Comparison {
         // Where there are no parts on either side, what is left to compare is `null`, empty and absent.
         if matches!(parts, OwnedParts::Whole) || (is_empty(self.old) && is_empty(self.new)) {
@@ -83,7 +83,7 @@ impl<'a> Pair<'a> {
     fn compare_members(self, parts: OwnedParts) -> Comparison {
         let (old, new) = (members(self.old), members(self.new));
         Comparison::of_children(both_names(old, new).filter_map(|name| {
-            let pair = Pair { old: old.and_then(|old| old.get(name)), new: new.and_then(|new| new.get(name)) };
+            let pair = ElementPair { old: old.and_then(|old| old.get(name)), new: new.and_then(|new| new.get(name)) };
             if pair.old == pair.new {
                 return None;
             }
@@ -118,7 +118,7 @@ impl<'a> Pair<'a> {
 impl Items<'_> {
     fn compare(self, parts: OwnedParts) -> Comparison {
         if let ([] | [_], [] | [_]) = (self.old.as_slice(), self.new.as_slice()) {
-            return Pair { old: self.old.first().copied(), new: self.new.first().copied() }.compare(parts);
+            return ElementPair { old: self.old.first().copied(), new: self.new.first().copied() }.compare(parts);
         }
         Comparison {
             changed: (!self.new.is_empty() && self.old != self.new).then(FieldSet::leaf).unwrap_or_default(),

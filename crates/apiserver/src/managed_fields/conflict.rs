@@ -1,4 +1,4 @@
-//! What an apply is told when others own what it wants to change (API-129).
+//! The error of an apply that would change fields of other owners (API-129).
 
 use evenkeel_api::meta::StatusCause;
 use evenkeel_api::validate::Value as Shown;

@@ -17,7 +17,7 @@ const ITSELF: &str = ".";
 pub(crate) struct NoFieldSet;
 
 /// Counts the nodes that are read.
-struct Reader {
+struct FieldSetReader {
     nodes: usize,
 }
 
@@ -26,7 +26,7 @@ struct Reader {
 impl FieldSet {
     /// Reads a set.
     pub(crate) fn from_fields_v1(value: &Value) -> Result<Self, NoFieldSet> {
-        let mut set = Reader { nodes: 0 }.read(value, 0)?;
+        let mut set = FieldSetReader { nodes: 0 }.read(value, 0)?;
         set.itself = false;
         Ok(set)
     }
@@ -44,9 +44,9 @@ impl FieldSet {
     }
 }
 
-// === impl Reader ===
+// === impl FieldSetReader ===
 
-impl Reader {
+impl FieldSetReader {
     fn read(&mut self, value: &Value, depth: usize) -> Result<FieldSet, NoFieldSet> {
         self.nodes += 1;
         if depth > DEPTH_MAX || self.nodes > NODES_MAX {

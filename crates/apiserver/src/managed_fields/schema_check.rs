@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use super::element::Element;
 use crate::patch::printed;
 
-/// How many problems are told. A body can have as many as it has members.
+/// How many problems are reported. A body can have as many as it has members.
 const PROBLEMS_MAX: usize = 100;
 
-/// What does not fit, each with its path.
+/// The problems, each with its path.
 #[derive(Default)]
 struct Checker {
     problems: Vec<String>,

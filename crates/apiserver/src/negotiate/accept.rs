@@ -4,44 +4,44 @@ use crate::output::Media;
 
 /// One entry of the header.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry<'a> {
+pub(super) struct AcceptEntry<'a> {
     /// The media type, or a pattern of such.
     range: &'a str,
-    /// How much the client likes it, from 0 to 1.
+    /// How much the client prefers it, from 0 to 1.
     quality: f32,
-    /// Which kind the response shall be turned into; all empty when none.
-    pub(super) target: Target<'a>,
+    /// The kind that the response is to be converted to; all empty for none.
+    pub(super) target: WantedKind<'a>,
     /// The parameter `stream`; empty when absent.
     pub(super) stream: &'a str,
-    /// Whether JSON shall be indented.
+    /// Whether JSON is to be indented.
     pub(super) pretty: &'a str,
 }
 
-/// The kind that a response shall be turned into: the parameters `as`, `v` and `g`.
+/// The kind that a response is to be converted to: the parameters `as`, `v` and `g`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Target<'a> {
+pub(super) struct WantedKind<'a> {
     pub(super) kind: &'a str,
     pub(super) version: &'a str,
     pub(super) group: &'a str,
 }
 
-/// How well an entry fits: its quality, and then how much it leaves open.
+/// How well an entry fits: its quality first, then how specific it is.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-struct Rank {
+struct EntryRank {
     quality: f32,
     exactness: u8,
 }
 
-/// The entries of a header in their order. One that is empty accepts everything.
-pub(super) fn entries(header: &str) -> impl Iterator<Item = Entry<'_>> {
+/// The entries of a header in their order. An empty header accepts everything.
+pub(super) fn entries(header: &str) -> impl Iterator<Item = AcceptEntry<'_>> {
     let header = if header.trim().is_empty() { ANYTHING } else { header };
-    header.split(',').map(Entry::parse)
+    header.split(',').map(AcceptEntry::parse)
 }
 
 /// The best of what the entries accept: the first of the highest quality, a media type before a pattern. `accept`
 /// turns an entry and a media type that it allows into a result.
-pub(super) fn best<'a, T>(header: &'a str, accept: impl Fn(&Entry<'a>, Media) -> Option<T>) -> Option<T> {
-    let mut best: Option<(Rank, T)> = None;
+pub(super) fn best<'a, T>(header: &'a str, accept: impl Fn(&AcceptEntry<'a>, Media) -> Option<T>) -> Option<T> {
+    let mut best: Option<(EntryRank, T)> = None;
     for entry in entries(header) {
         let rank = entry.rank();
         if best.as_ref().is_some_and(|(best, _)| rank <= *best) {
@@ -57,13 +57,13 @@ pub(super) fn best<'a, T>(header: &'a str, accept: impl Fn(&Entry<'a>, Media) ->
 
 const ANYTHING: &str = "*/*";
 
-// === impl Entry ===
+// === impl AcceptEntry ===
 
-impl<'a> Entry<'a> {
+impl<'a> AcceptEntry<'a> {
     fn parse(text: &'a str) -> Self {
         let mut parts = text.split(';');
         let range = parts.next().unwrap_or_default().trim();
-        let mut entry = Self { range, quality: 1.0, target: Target::default(), stream: "", pretty: "" };
+        let mut entry = Self { range, quality: 1.0, target: WantedKind::default(), stream: "", pretty: "" };
         for part in parts {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let value = value.trim().trim_matches('"');
@@ -93,20 +93,20 @@ impl<'a> Entry<'a> {
         self.names(media) || self.range.eq_ignore_ascii_case("application/*")
     }
 
-    fn rank(&self) -> Rank {
+    fn rank(&self) -> EntryRank {
         let exactness = match self.range.split_once('/') {
             Some(("*", _)) => 0,
             Some((_, "*")) => 1,
             _ => 2,
         };
-        Rank { quality: self.quality, exactness }
+        EntryRank { quality: self.quality, exactness }
     }
 }
 
-// === impl Target ===
+// === impl WantedKind ===
 
-impl Target<'_> {
-    /// Whether the response shall stay what it is.
+impl WantedKind<'_> {
+    /// Whether the response keeps its kind.
     pub(super) fn is_none(&self) -> bool {
         *self == Self::default()
     }

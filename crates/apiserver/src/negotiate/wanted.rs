@@ -1,9 +1,9 @@
-//! `Asked`: what a client says that it wants, and `Wanted`: what it gets.
+//! `Asked`: what a client asks for, and `Wanted`: the form of the response.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, HeaderName, USER_AGENT};
 
-use super::accept::{Entry, Target, best, entries};
+use super::accept::{AcceptEntry, WantedKind, best, entries};
 use super::pretty::layout;
 use crate::Failure;
 use crate::failure::META_GROUP;
@@ -42,9 +42,9 @@ pub(crate) enum Shape {
 /// A version of the group `meta.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetaVersion {
-    /// The present one.
+    /// The current one.
     V1,
-    /// The one before.
+    /// The previous one.
     V1beta1,
 }
 
@@ -76,7 +76,8 @@ const STREAMED: &str = "application/json;stream=watch, application/vnd.kubernete
 /// The media types of documents that are no objects.
 const SPOKEN_BY_DOCUMENTS: &str = "application/json, application/yaml";
 /// What asks for the aggregated form of discovery (API-181).
-const AGGREGATED: Target<'_> = Target { kind: "APIGroupDiscoveryList", version: "v2", group: "apidiscovery.k8s.io" };
+const AGGREGATED: WantedKind<'_> =
+    WantedKind { kind: "APIGroupDiscoveryList", version: "v2", group: "apidiscovery.k8s.io" };
 
 // === impl Asked ===
 
@@ -94,7 +95,7 @@ impl<'a> Asked<'a> {
                 ResponseKind::Collection | ResponseKind::Watch => SPOKEN_BY_COLLECTIONS,
             }));
         }
-        let accept = |entry: &Entry<'a>, media| {
+        let accept = |entry: &AcceptEntry<'a>, media| {
             if endpoint == ResponseKind::Watch && media == Media::Yaml {
                 return None;
             }
@@ -109,19 +110,19 @@ impl<'a> Asked<'a> {
 
     /// The form of a document that has only one shape.
     pub(crate) fn document(&self) -> Result<TextFormat, Failure> {
-        let accept = |entry: &Entry<'a>, media| self.plain(entry, media)?.text();
+        let accept = |entry: &AcceptEntry<'a>, media| self.plain(entry, media)?.text();
         best(self.accept, accept).ok_or_else(|| Failure::only_accepted(SPOKEN_BY_DOCUMENTS))
     }
 
     /// The form of a failure: plain, and JSON where nothing else is accepted.
     pub(crate) fn failure(&self) -> Format {
-        let accept = |entry: &Entry<'a>, media| self.plain(entry, media);
+        let accept = |entry: &AcceptEntry<'a>, media| self.plain(entry, media);
         best(self.accept, accept).unwrap_or(Format::new(Media::Json, self.layout))
     }
 
     /// The form of the list of groups. The aggregated form wins wherever it stands in the list, and whatever its quality.
     pub(crate) fn discovery(&self) -> Result<DiscoveryShape, Failure> {
-        let aggregated = |entry: &Entry<'a>, media| {
+        let aggregated = |entry: &AcceptEntry<'a>, media| {
             (media == Media::Json && entry.target == AGGREGATED).then_some(DiscoveryShape::Aggregated)
         };
         match best(self.accept, aggregated) {
@@ -131,12 +132,12 @@ impl<'a> Asked<'a> {
     }
 
     /// The form of an entry that asks for no other shape.
-    fn plain(&self, entry: &Entry<'_>, media: Media) -> Option<Format> {
+    fn plain(&self, entry: &AcceptEntry<'_>, media: Media) -> Option<Format> {
         if entry.target.is_none() { self.format(entry, media) } else { None }
     }
 
     /// How the text is written, if what an entry says about streams makes sense.
-    fn format(&self, entry: &Entry<'_>, media: Media) -> Option<Format> {
+    fn format(&self, entry: &AcceptEntry<'_>, media: Media) -> Option<Format> {
         let layout = if entry.pretty == "1" { Layout::Indented } else { self.layout };
         matches!(entry.stream, "" | "watch").then(|| Format::new(media, layout))
     }
@@ -150,7 +151,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
 // === impl Shape ===
 
 impl Shape {
-    fn of(target: &Target<'_>) -> Option<Self> {
+    fn of(target: &WantedKind<'_>) -> Option<Self> {
         if target.is_none() {
             return Some(Self::Plain);
         }

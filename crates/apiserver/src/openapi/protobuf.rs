@@ -1,7 +1,7 @@
 //! The OpenAPI v2 document in protobuf (API-189): what kubectl checks the items of a `List` against, before it sends them.
 //!
-//! The messages are those of `openapi.v2` in gnostic, of which only the definitions are written: who reads this looks at
-//! nothing else. What a schema says in words of its own is JSON inside of a message, which is what readers expect.
+//! The messages are those of `openapi.v2` in gnostic, of which only the definitions are written: kubectl reads nothing else.
+//! Extensions of a schema are JSON inside of a message, as readers expect.
 
 use evenkeel_api::protobuf::Writer;
 use serde_json::Value;
@@ -95,7 +95,7 @@ fn around(inner: &Writer) -> Writer {
     outer
 }
 
-/// Any value: it is written as YAML, which JSON is too.
+/// Any value, written as YAML, of which JSON is a part.
 fn any(value: &Value) -> Writer {
     let mut any = Writer::default();
     any.text(field::ANY_YAML, &value.to_string());

@@ -36,7 +36,7 @@ pub(crate) enum Propagation {
     Foreground,
 }
 
-/// The options before they are looked at together.
+/// The options before they are checked together.
 #[derive(Default)]
 struct Raw {
     dry_run: Vec<String>,
@@ -99,7 +99,7 @@ impl Raw {
             ("orphanDependents", root.get("orphanDependents").is_none_or(is_bool)),
             ("dryRun", root.get("dryRun").is_none_or(is_texts)),
             ("preconditions", preconditions.is_none_or(is_map)),
-            // A condition that cannot be read must not be taken for one that is not there.
+            // A condition that cannot be read must not count as absent.
             ("preconditions.uid", precondition("uid").is_none_or(is_text)),
             ("preconditions.resourceVersion", precondition("resourceVersion").is_none_or(is_text)),
         ] {

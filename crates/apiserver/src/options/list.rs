@@ -32,7 +32,7 @@ pub(crate) enum Start {
 pub(crate) enum Moment {
     /// Everything that was written before the request.
     Current,
-    /// Whatever is at hand.
+    /// Whatever the cache has.
     Any,
     /// This revision or a later one.
     NotOlderThan(u64),
@@ -58,9 +58,9 @@ pub(crate) struct WatchOptions {
 pub(crate) enum Initial {
     /// Only changes.
     None,
-    /// The objects as they are, without more ado (API-161).
+    /// The present objects, without a bookmark (API-161).
     Objects,
-    /// The objects as they are, and a bookmark after them (API-164).
+    /// The present objects, and a bookmark after them (API-164).
     ObjectsAndBookmark,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Selection {
     has_field_terms: bool,
 }
 
-/// The parameters as they were sent, read but not yet looked at together.
+/// The parameters as they were sent, before they are checked together.
 struct Raw {
     selection: Selection,
     limit: i64,
@@ -106,7 +106,7 @@ impl ListOptions {
             if !matches!(raw.revision.as_str(), "" | "0") {
                 return Err(Failure::bad_request("specifying resource version is not allowed when using continue"));
             }
-            // A list from whatever is at hand is never cut, a continued one included (API-149).
+            // A list from the cache is never cut, not even a continued one (API-149).
             let limit = if raw.revision == "0" { 0 } else { limit };
             return Ok(Self { selection: raw.selection, limit, start: Start::After(token) });
         }

@@ -32,7 +32,7 @@ impl Encoded {
     pub(crate) fn new<S: HubSpec>(object: &Object<V1, S>, version: Version) -> Self {
         let line = json_line(&object.in_version(version));
         let heading = heading(S::KIND.name(), version);
-        // Objects always start so; if they ever did not, lists would have the two members, and still be right.
+        // Objects always start with this heading. If one did not, lists would include the two members, and still be valid.
         let heading = if line.starts_with(heading.as_bytes()) { heading.len() } else { 1 };
         Self { line, heading }
     }

@@ -21,7 +21,7 @@ pub(crate) struct EventWriter {
     framing: Framing,
 }
 
-/// The type of an event.
+/// How events are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     /// Each is a line of JSON.
@@ -33,11 +33,11 @@ enum Framing {
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It has come into being, or into the selection.
+    /// It was created, or begins to match the selectors.
     Added,
     /// It has changed.
     Modified,
-    /// It is gone, or out of the selection.
+    /// It was deleted, or no longer matches the selectors.
     Deleted,
 }
 
@@ -90,12 +90,12 @@ impl EventWriter {
         })
     }
 
-    /// What happened to an object, at that time.
+    /// The event of a change to an object.
     pub(crate) fn change<S: Columns>(&mut self, change: Change, shown: Shown<'_, S>, now: Time) -> Bytes {
         self.event(change.name(), shown, now)
     }
 
-    /// That everything up to a version has been sent (API-163).
+    /// The event that all changes up to a version have been sent (API-163).
     pub(crate) fn bookmark<S: Columns>(&mut self, bookmark: Bookmark, resource_version: &str) -> Bytes {
         let mut metadata = ObjectMeta { resource_version: resource_version.to_owned(), ..ObjectMeta::default() };
         if bookmark == Bookmark::InitialEventsEnd {
@@ -105,7 +105,7 @@ impl EventWriter {
         self.event("BOOKMARK", Shown::new(&Object::new(metadata, S::default())), Time::from_unix_seconds(0))
     }
 
-    /// That the watch cannot go on: always a plain `Status` (API-168).
+    /// The event that the watch failed: always a plain `Status` (API-168).
     pub(crate) fn failure(&self, failure: &Failure) -> Bytes {
         if self.framing == Framing::Frames {
             return watch_event("ERROR", &protobuf::status(failure)).into();

@@ -1,6 +1,6 @@
 //! One line of JSON laid out for people, without reading it into a tree.
 
-/// The same JSON indented by two spaces. What is no JSON comes out as something that is none either.
+/// The same JSON indented by two spaces. Invalid JSON stays invalid.
 pub(super) fn indented(json: &[u8]) -> Vec<u8> {
     let mut written = Vec::with_capacity(json.len() * 2);
     let mut depth = 0_usize;

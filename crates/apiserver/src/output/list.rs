@@ -70,7 +70,7 @@ fn no_object<S: Columns>() -> Failure {
     ))
 }
 
-/// The list of whole objects. What was kept of the items is only copied.
+/// The list of whole objects. Cached encodings of items are only copied.
 fn plain<S: Columns>(metadata: &ListMeta<'_>, items: &[Shown<'_, S>], version: Version) -> Bytes {
     let items: Vec<Encoded> = items.iter().map(|shown| shown.encoded(version)).collect();
     let length: usize = items.iter().map(|item| item.members().len() + 2).sum();

@@ -11,8 +11,7 @@ use super::{Format, protobuf};
 use crate::Failure;
 use crate::response_data::ResponseData;
 
-/// The response to a request that failed (API-98). When it may be tried again is in the body and in a header field, which is
-/// what clients look at.
+/// The response to a request that failed (API-98). The time of a retry is in the body and in a header, which clients read.
 pub(crate) fn failure(failure: &Failure, format: Format) -> ResponseData {
     let response = status(failure.status, failure, format);
     match failure.details.as_ref().and_then(|details| details.retry_after_seconds) {

@@ -19,7 +19,7 @@ pub(super) struct Table<'a, S: HubSpec> {
     api_version: &'static str,
     metadata: ListMeta<'a>,
     column_definitions: Option<&'static [Column]>,
-    rows: Vec<Row<'a, S>>,
+    rows: Vec<TableRow<'a, S>>,
 }
 
 /// Whether a table says what its columns are. In a watch only the first one does (API-172).
@@ -27,7 +27,7 @@ pub(super) struct Table<'a, S: HubSpec> {
 pub(super) enum Header {
     /// It does.
     Written,
-    /// The client knows already.
+    /// The client knows them already.
     Omitted,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct TableStyle {
 
 #[derive(Serialize)]
 #[serde(bound = "S: HubSpec")]
-struct Row<'a, S: HubSpec> {
+struct TableRow<'a, S: HubSpec> {
     cells: Vec<Cell<'a>>,
     object: RowObject<'a, S>,
 }
@@ -71,7 +71,7 @@ impl<'a, S: Columns> Table<'a, S> {
             api_version: style.version.api_version(),
             metadata,
             column_definitions: (style.header == Header::Written).then_some(S::COLUMNS),
-            rows: items.into_iter().map(|shown| Row::new(shown, style, now)).collect(),
+            rows: items.into_iter().map(|shown| TableRow::new(shown, style, now)).collect(),
         }
     }
 
@@ -92,9 +92,9 @@ impl TableStyle {
     }
 }
 
-// === impl Row ===
+// === impl TableRow ===
 
-impl<'a, S: Columns> Row<'a, S> {
+impl<'a, S: Columns> TableRow<'a, S> {
     fn new(shown: Shown<'a, S>, style: TableStyle, now: Time) -> Self {
         let object = match style.include_object {
             IncludeObject::None => RowObject::None,

@@ -6,7 +6,7 @@
 pub enum FieldValidation {
     /// They are dropped.
     Ignore,
-    /// They are dropped, and the client is told.
+    /// They are dropped, with a warning to the client.
     #[default]
     Warn,
     /// The request is refused.

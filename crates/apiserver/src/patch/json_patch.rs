@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::document::{duplicates, read, type_name};
 use super::json::json_of;
 use super::patched::PatchedDocument;
-use super::pointer::{Place, get, index, is_absent_member, place};
+use super::pointer::{PointerTarget, get, index, is_absent_member, place};
 use crate::failure::Failure;
 
 /// How many operations a patch may have (API-108).
@@ -148,7 +148,7 @@ impl Patcher {
 
     fn add(&mut self, path: &str, value: Value) -> Result<(), Failed> {
         self.check_depth(path, &value)?;
-        let Place { parent, last } = place(&mut self.document, path).ok_or(Failed::Rejected)?;
+        let PointerTarget { parent, last } = place(&mut self.document, path).ok_or(Failed::Rejected)?;
         match parent {
             Value::Object(members) => {
                 members.insert(last, value);
@@ -168,7 +168,7 @@ impl Patcher {
     }
 
     fn remove(&mut self, path: &str) -> Result<Value, Failed> {
-        let Place { parent, last } = place(&mut self.document, path).ok_or(Failed::Rejected)?;
+        let PointerTarget { parent, last } = place(&mut self.document, path).ok_or(Failed::Rejected)?;
         match parent {
             Value::Object(members) => members.remove(&last).ok_or(Failed::Rejected),
             Value::Array(items) => {
@@ -188,7 +188,7 @@ impl Patcher {
             self.document = value;
             return Ok(());
         }
-        let Place { parent, last } = place(&mut self.document, path).ok_or(Failed::Rejected)?;
+        let PointerTarget { parent, last } = place(&mut self.document, path).ok_or(Failed::Rejected)?;
         match parent {
             Value::Object(members) => {
                 members.insert(last, value);

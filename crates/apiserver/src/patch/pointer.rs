@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-/// The place that a path names: the value around it, and the last step.
-pub(super) struct Place<'a> {
+/// The location that a path names: the value around it, and the last step.
+pub(super) struct PointerTarget<'a> {
     pub(super) parent: &'a mut Value,
     pub(super) last: String,
 }
 
-/// The place that a path names, if everything before its last step is there. The whole document has no place.
-pub(super) fn place<'a>(document: &'a mut Value, path: &str) -> Option<Place<'a>> {
+/// The location that a path names, if everything before its last step exists. The whole document has no location.
+pub(super) fn place<'a>(document: &'a mut Value, path: &str) -> Option<PointerTarget<'a>> {
     let (parents, last) = path.strip_prefix('/').map(|rest| rest.rsplit_once('/').unwrap_or(("", rest)))?;
     let mut parent = document;
     if path.len() > last.len() + 1 {
@@ -17,7 +17,7 @@ pub(super) fn place<'a>(document: &'a mut Value, path: &str) -> Option<Place<'a>
             parent = child_mut(parent, &unescaped(step))?;
         }
     }
-    Some(Place { parent, last: unescaped(last) })
+    Some(PointerTarget { parent, last: unescaped(last) })
 }
 
 /// The value at a path.
@@ -29,7 +29,7 @@ pub(super) fn get<'a>(document: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// Whether a path names a member that is not there, of an object that is.
+/// Whether a path names a missing member of an existing object.
 pub(super) fn is_absent_member(document: &Value, path: &str) -> bool {
     let Some((parent, last)) = path.rsplit_once('/') else { return false };
     let parent = if parent.is_empty() { Some(document) } else { get(document, parent) };

@@ -57,7 +57,7 @@ impl<S: HubSpec> DecodedCache<S> {
         self.add(object)
     }
 
-    /// The same for many.
+    /// The decoded objects of a list.
     pub(crate) fn decode_all(&self, objects: &[Arc<Object>]) -> Result<Vec<Arc<Record<S>>>, Failure> {
         let mut shown = Vec::with_capacity(objects.len());
         let mut generations = self.read();
@@ -73,7 +73,7 @@ impl<S: HubSpec> DecodedCache<S> {
         Ok(shown)
     }
 
-    /// How many bytes of these are not decoded yet.
+    /// The size of those that are not decoded yet.
     pub(crate) fn unknown_bytes(&self, objects: &[Arc<Object>]) -> usize {
         let generations = self.read();
         let is_known =
@@ -81,7 +81,7 @@ impl<S: HubSpec> DecodedCache<S> {
         objects.iter().filter(|object| !is_known(object)).map(|object| object.payload.len()).sum()
     }
 
-    /// Takes in an object that was just written, which is known without being decoded.
+    /// Adds an object that was just written, so that it need not be decoded.
     pub(crate) fn add_written(&self, stored: &Arc<Object>, object: ApiObject<V1, S>) -> Arc<Record<S>> {
         debug_assert_eq!(Record::read(stored).as_ref(), Ok(&object), "decoded, it is what was encoded");
         let record = Arc::new(Record::new(object, stored.revision));
@@ -134,7 +134,7 @@ impl<S: HubSpec> Default for Generation<S> {
 }
 
 impl<S: HubSpec> Generation<S> {
-    /// The record of this very object.
+    /// The record of exactly this object.
     fn get(&self, object: &Arc<Object>) -> Option<&Arc<Record<S>>> {
         let (decoded, record) = self.records.get(&object.revision)?;
         super::is_same(decoded, object).then_some(record)
@@ -178,7 +178,7 @@ mod tests {
         }
         let generations = cache.read();
         let bytes = (generations.young.records.len() + generations.old.records.len()) * BYTES;
-        // The last one of each may go beyond the limit.
+        // The last entry of each generation may exceed the limit.
         assert!((YOUNG_BYTES_MAX..2 * (YOUNG_BYTES_MAX + 2 * BYTES)).contains(&bytes), "{bytes}");
     }
 }

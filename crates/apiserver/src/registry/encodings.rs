@@ -1,4 +1,4 @@
-//! `Encodings`: the encodings of large lists that are on their way, so that equal responses share one.
+//! `Encodings`: the encodings of large lists that are being sent, so that equal responses share one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -17,22 +17,22 @@ use crate::response_data::ResponseData;
 /// The encodings that are being sent. Others are dropped.
 #[derive(Debug)]
 pub(crate) struct Encodings<S: HubSpec> {
-    known: Mutex<Known<S>>,
+    known: Mutex<EncodingsInUse<S>>,
 }
 
 #[derive(Debug)]
-struct Known<S: HubSpec> {
-    slots: HashMap<Key, Vec<Weak<Slot<S>>>>,
-    /// With so many keys, those of encodings that are gone are removed.
+struct EncodingsInUse<S: HubSpec> {
+    slots: HashMap<Key, Vec<Weak<SharedEncoding<S>>>>,
+    /// At this many keys, those of dropped encodings are removed.
     prune_at: usize,
 }
 
-/// What narrows a search down: the revision, the number of items, and where the first one is in memory.
+/// Narrows a search down: the revision, the number of items, and the address of the first one.
 type Key = (u64, usize, usize);
 
 /// Everything that the encoding of a list depends on, besides its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct ListForm {
     pub(crate) revision: u64,
     pub(crate) continue_token: Option<String>,
     pub(crate) remaining: Option<usize>,
@@ -46,9 +46,9 @@ pub(crate) struct Form {
 
 /// One encoding, made by the first request for it.
 #[derive(Debug)]
-struct Slot<S: HubSpec> {
-    form: Form,
-    /// Held, so that nothing else can be at the same place in memory.
+struct SharedEncoding<S: HubSpec> {
+    form: ListForm,
+    /// Kept, so that no other record can have the same address.
     items: Vec<Arc<Record<S>>>,
     encoded: OnceCell<Encoded>,
 }
@@ -60,7 +60,7 @@ struct Encoded {
 }
 
 /// The body of an encoding, which lives while it is being sent.
-struct SharedBody<S: HubSpec>(Arc<Slot<S>>);
+struct SharedBody<S: HubSpec>(Arc<SharedEncoding<S>>);
 
 const PRUNE_MIN: usize = 64;
 
@@ -68,7 +68,7 @@ const PRUNE_MIN: usize = 64;
 
 impl<S: HubSpec> Default for Encodings<S> {
     fn default() -> Self {
-        Self { known: Mutex::new(Known { slots: HashMap::new(), prune_at: PRUNE_MIN }) }
+        Self { known: Mutex::new(EncodingsInUse { slots: HashMap::new(), prune_at: PRUNE_MIN }) }
     }
 }
 
@@ -77,7 +77,7 @@ impl<S: HubSpec> Encodings<S> {
     /// `room` is for a new one.
     pub(crate) async fn share<F>(
         &self,
-        form: Form,
+        form: ListForm,
         items: &[Arc<Record<S>>],
         mut room: AllRoom,
         encode: impl FnOnce() -> F,
@@ -95,8 +95,8 @@ impl<S: HubSpec> Encodings<S> {
         Ok(ResponseData { body: Bytes::from_owner(SharedBody(slot)), ..response })
     }
 
-    /// The slot of this encoding.
-    fn slot(&self, form: Form, items: &[Arc<Record<S>>]) -> Arc<Slot<S>> {
+    /// The entry of this encoding; a new one if there is none.
+    fn slot(&self, form: ListForm, items: &[Arc<Record<S>>]) -> Arc<SharedEncoding<S>> {
         let first = items.first().map_or(0, |first| Arc::as_ptr(first).addr());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let slots = known.slots.entry((form.revision, items.len(), first)).or_default();
@@ -104,7 +104,7 @@ impl<S: HubSpec> Encodings<S> {
         if let Some(slot) = slots.iter().filter_map(Weak::upgrade).find(|slot| slot.is(&form, items)) {
             return slot;
         }
-        let slot = Arc::new(Slot { form, items: items.to_vec(), encoded: OnceCell::new() });
+        let slot = Arc::new(SharedEncoding { form, items: items.to_vec(), encoded: OnceCell::new() });
         slots.push(Arc::downgrade(&slot));
         if known.slots.len() >= known.prune_at {
             known.slots.retain(|_, slots| slots.iter().any(|slot| slot.strong_count() > 0));
@@ -114,10 +114,10 @@ impl<S: HubSpec> Encodings<S> {
     }
 }
 
-// === impl Slot ===
+// === impl SharedEncoding ===
 
-impl<S: HubSpec> Slot<S> {
-    fn is(&self, form: &Form, items: &[Arc<Record<S>>]) -> bool {
+impl<S: HubSpec> SharedEncoding<S> {
+    fn is(&self, form: &ListForm, items: &[Arc<Record<S>>]) -> bool {
         let same = |(one, other): (&Arc<Record<S>>, &Arc<Record<S>>)| Arc::ptr_eq(one, other);
         self.form == *form && self.items.len() == items.len() && self.items.iter().zip(items).all(same)
     }

@@ -24,7 +24,7 @@ use payload::Payload;
 use snapshot::Snapshot;
 use write_locks::WriteLocks;
 
-pub(crate) use encodings::Form;
+pub(crate) use encodings::ListForm;
 pub(crate) use payload::Managers;
 pub(crate) use record::Record;
 pub(crate) use write_locks::WriteLock;
@@ -102,7 +102,7 @@ impl<S: HubSpec> Registry<S> {
         }
     }
 
-    /// How many bytes the object of this name has, as far as is known here; zero if there is none.
+    /// The size of the object of this name in the cache; zero if there is none.
     pub(crate) async fn cached_bytes(&self, name: &str) -> usize {
         let found = self.store.get(S::KIND, name, At::Cached).await;
         found.ok().flatten().map_or(0, |object| object.payload.len())
@@ -114,7 +114,7 @@ impl<S: HubSpec> Registry<S> {
         self.page(&list).await.map_err(Unlisted::Failed)
     }
 
-    /// What the store has listed, decoded.
+    /// A list of the store, decoded.
     pub(crate) async fn page(&self, list: &List) -> Result<Page<S>, Failure> {
         let unknown = self.decoded_cache.unknown_bytes(&list.items);
         let items = Offload::of(unknown).await.run(|| self.decoded_cache.decode_all(&list.items))?;
@@ -122,7 +122,7 @@ impl<S: HubSpec> Registry<S> {
     }
 
     /// All objects without their managed fields, and their revision: for code that reads all of them after each change.
-    /// What cannot be read is left out, so that it does not keep the others from taking effect.
+    /// Unreadable objects are left out, so that they do not keep the others from taking effect.
     pub(crate) async fn snapshot(&self, moment: Moment) -> Result<(Vec<Arc<Object<V1, S>>>, u64), Failure> {
         let list = self.stored(moment, 0, None).await.map_err(|error| match error {
             Unlisted::Expired => Failure::expired("the present state is gone"),
@@ -136,7 +136,7 @@ impl<S: HubSpec> Registry<S> {
         &self.encodings
     }
 
-    /// What [`list`](Self::list) shows, as the store keeps it.
+    /// The objects of [`list`](Self::list), as the store keeps them.
     pub(crate) async fn stored(&self, moment: Moment, limit: usize, after: Option<String>) -> Result<List, Unlisted> {
         let at = self.at(moment).await.map_err(Unlisted::Failed)?;
         self.store.list(S::KIND, ListOptions { at, limit, after }).await.map_err(|error| match error {
@@ -160,7 +160,7 @@ impl<S: HubSpec> Registry<S> {
         }
     }
 
-    /// Writes `object` in place of `old`.
+    /// Replaces `old` by `object`.
     pub(crate) async fn update(
         &self,
         old: &Record<S>,
@@ -218,13 +218,13 @@ impl<S: HubSpec> Registry<S> {
 /// Why there is no list.
 #[derive(Debug)]
 pub(crate) enum Unlisted {
-    /// The state is no longer known.
+    /// The revision is no longer known.
     Expired,
     /// Any other failure.
     Failed(Failure),
 }
 
-/// Whether two objects of one revision are the same, which they are not when the revision was used twice.
+/// Whether two objects of one revision are the same. They differ if the revision was used twice.
 fn is_same(one: &Arc<evenkeel_store::Object>, other: &Arc<evenkeel_store::Object>) -> bool {
     Arc::ptr_eq(one, other) || one == other
 }

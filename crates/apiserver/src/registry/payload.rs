@@ -1,4 +1,4 @@
-//! `Payload`: what the store keeps of an object: its canonical JSON, without the version that the store gives it.
+//! `Payload`: the bytes of an object in the store: canonical JSON, without the version, which the store assigns.
 
 use bytes::Bytes;
 use evenkeel_api::v1::V1;
@@ -29,7 +29,7 @@ pub(super) struct Payload<S: HubSpec> {
 // === impl Payload ===
 
 impl<S: HubSpec> Payload<S> {
-    /// Fails if the object cannot be encoded: nothing may be stored in its place.
+    /// Fails if the object cannot be encoded: then nothing is stored.
     pub(super) fn new(mut object: Object<V1, S>, managers: Managers) -> Result<Self, Failure> {
         object.metadata.resource_version.clear();
         let mut bytes = json(&object)?;

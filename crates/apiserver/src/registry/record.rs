@@ -22,12 +22,12 @@ pub(crate) struct Record<S: HubSpec> {
 // === impl Record ===
 
 impl<S: HubSpec> Record<S> {
-    /// Decodes what the store keeps.
+    /// Decodes an object of the store.
     pub(crate) fn decode(stored: &evenkeel_store::Object) -> Result<Self, Failure> {
         Ok(Self::new(Self::read(stored)?, stored.revision))
     }
 
-    /// What the store keeps, which is without its version.
+    /// Decodes an object of the store, without setting its version.
     pub(super) fn read(stored: &evenkeel_store::Object) -> Result<Object<V1, S>, Failure> {
         serde_json::from_slice(&stored.payload).map_err(|error| {
             let evenkeel_store::Object { name, revision, .. } = stored;
@@ -55,7 +55,7 @@ impl<S: HubSpec> Record<S> {
         self.encoded.json().len()
     }
 
-    /// For responses.
+    /// The object and its cached encoding, for responses.
     pub(crate) fn shown(&self) -> Shown<'_, S> {
         Shown { object: &self.object, v1: Some(&self.encoded) }
     }

@@ -15,11 +15,11 @@ use super::{DecodedCache, Record, is_same};
 /// are left out, and logged once.
 #[derive(Debug)]
 pub(crate) struct Snapshot<S: HubSpec> {
-    entries: Mutex<Vec<Entry<S>>>,
+    entries: Mutex<Vec<SnapshotEntry<S>>>,
 }
 
 #[derive(Debug)]
-struct Entry<S: HubSpec> {
+struct SnapshotEntry<S: HubSpec> {
     stored: Arc<evenkeel_store::Object>,
     /// None if it is unreadable.
     object: Option<Arc<Object<V1, S>>>,
@@ -34,7 +34,7 @@ impl<S: HubSpec> Default for Snapshot<S> {
 }
 
 impl<S: HubSpec> Snapshot<S> {
-    /// Takes in a whole list, and returns its objects.
+    /// Updates the snapshot to a whole list, and returns its objects.
     pub(crate) fn update(&self, list: &List, decoded: &DecodedCache<S>) -> Vec<Arc<Object<V1, S>>> {
         let mut known = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rest = known.as_slice();
@@ -46,7 +46,7 @@ impl<S: HubSpec> Snapshot<S> {
                 Some(known) if is_same(&known.stored, stored) => known.object.clone(),
                 _ => read(stored, decoded),
             };
-            present.push(Entry { stored: Arc::clone(stored), object });
+            present.push(SnapshotEntry { stored: Arc::clone(stored), object });
         }
         let objects = present.iter().filter_map(|known| known.object.clone()).collect();
         log_recovered(&known, &present);
@@ -56,7 +56,7 @@ impl<S: HubSpec> Snapshot<S> {
 }
 
 fn read<S: HubSpec>(stored: &Arc<evenkeel_store::Object>, decoded: &DecodedCache<S>) -> Option<Arc<Object<V1, S>>> {
-    // What was written here is known already.
+    // Objects that this process wrote are decoded already.
     let read = match decoded.known(stored) {
         Some(record) if record.object.metadata.managed_fields.is_empty() => return Some(Arc::clone(&record.object)),
         Some(record) => Ok(Object::clone(&record.object)),
@@ -76,8 +76,8 @@ fn read<S: HubSpec>(stored: &Arc<evenkeel_store::Object>, decoded: &DecodedCache
 }
 
 /// Logs each object that is no longer unreadable.
-fn log_recovered<S: HubSpec>(before: &[Entry<S>], now: &[Entry<S>]) {
-    for Entry { stored, .. } in before.iter().filter(|known| known.object.is_none()) {
+fn log_recovered<S: HubSpec>(before: &[SnapshotEntry<S>], now: &[SnapshotEntry<S>]) {
+    for SnapshotEntry { stored, .. } in before.iter().filter(|known| known.object.is_none()) {
         let place = now.binary_search_by(|known| known.stored.name.cmp(&stored.name));
         if place.is_err() || place.is_ok_and(|place| now[place].object.is_some()) {
             let (kind, name) = (S::KIND, &*stored.name);

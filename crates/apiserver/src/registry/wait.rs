@@ -1,4 +1,4 @@
-//! Waiting for a revision that has not come yet (API-157).
+//! Waiting for a revision that has not been reached yet (API-157).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// How long a request waits for a revision.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Waits until the store has reached a revision; not for long.
+/// Waits until the store has reached a revision, for at most [`PATIENCE`].
 pub(crate) async fn until(store: &dyn Store, revision: u64) -> Result<(), Failure> {
     let reached = |current: u64| current >= revision;
     if reached(store.freshness().revision) {

@@ -1,21 +1,21 @@
 //! `WriteLocks`: one writer of an object at a time, in the order of arrival.
 //!
-//! Without them, writers of one object would all read it, and all but one would have to read it again. They do not see
-//! writers in other processes; the store detects those by revision.
+//! Without the locks, all writers of one object would read it, and all but one would have to read it again. The locks do not
+//! cover writers in other processes; the store detects those by revision.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
 
-/// The queues of writers, by the name of the object. A queue exists while somebody is in it.
+/// The queues of writers, by the name of the object. A queue exists while it has a writer.
 #[derive(Debug, Default)]
 pub(crate) struct WriteLocks {
-    queues: Mutex<HashMap<String, Queue>>,
+    queues: Mutex<HashMap<String, WriterQueue>>,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct WriterQueue {
     /// Fair: first come, first served.
     lock: Arc<tokio::sync::Mutex<()>>,
     /// How many wait for the lock or hold it.

@@ -1,6 +1,6 @@
 //! Reviews: a user's own identity and permissions, for `kubectl auth`.
 //!
-//! They are not listed by discovery, since nothing is stored of them, and clients that ask for them know where they are.
+//! Discovery does not list them, since they are not stored, and clients that use them know their paths.
 
 mod tables;
 

@@ -19,21 +19,21 @@ pub(super) struct Attempts<'a> {
 
 /// How long a write is tried. Requests end earlier, by their own deadline.
 const TIME_MAX: Duration = Duration::from_secs(60);
-/// Only writers of other processes come in between. The pause between two attempts grows, so that few of them meet again.
+/// Only writers of other processes cause conflicts. The pause between two attempts grows, so that few of them collide again.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(128);
 
 // === impl Attempts ===
 
 impl<'a> Attempts<'a> {
-    /// Waits until it is this writer's lock.
+    /// Waits for this writer's turn.
     pub(super) async fn begin<S: HubSpec>(registry: &Registry<S>, name: &'a str) -> Self {
         let ends_at = Instant::now() + TIME_MAX;
         let lock = registry.write_locks().lock(name).await;
         Self { name, ends_at, pause: PAUSE_MIN, _lock: lock }
     }
 
-    /// Waits a moment after a conflict. Fails when the time is over.
+    /// Waits a moment after a conflict. Fails after [`TIME_MAX`].
     pub(super) async fn again<S: HubSpec>(&mut self) -> Result<(), Failure> {
         if Instant::now() >= self.ends_at {
             return Err(Failure::modified(S::KIND, self.name));

@@ -16,7 +16,7 @@ use crate::options::{Moment, Persistence};
 use crate::registry::{Managers, Record, Registry, Unwritten};
 use crate::strconv::parse_uint;
 
-/// What an object shall become.
+/// The object that is to be written.
 #[derive(Debug)]
 pub(super) struct Candidate<S: HubSpec> {
     pub(super) object: Object<V1, S>,
@@ -27,7 +27,7 @@ pub(super) struct Candidate<S: HubSpec> {
 /// Where the new `managedFields` come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ManagedFields {
-    /// The comparison of old and new, beginning with what was sent.
+    /// From a comparison of old and new, starting with what was sent.
     Compare(SentManagers),
     /// They are in the object already.
     Final,
@@ -44,7 +44,7 @@ impl ManagedFields {
     }
 }
 
-/// Changes an object as `change` says, which is asked again if the object has changed in the meantime.
+/// Changes an object by `change`, which is called again if the object has changed in the meantime.
 pub(super) async fn change<S: HubSpec + ValidSpec>(
     registry: &Registry<S>,
     write: &Write<'_>,
@@ -127,10 +127,10 @@ async fn store<S: HubSpec>(
     write: &Write<'_>,
     managers: Managers,
 ) -> Result<Arc<Record<S>>, Unwritten> {
-    // The last finalizer of an object that is being deleted is gone, and so is the object (API-67).
+    // Without its last finalizer, an object that is being deleted is deleted (API-67).
     let is_gone = new.metadata.deletion_timestamp.is_some() && new.metadata.finalizers.is_empty();
     let is_dry = write.options.persistence == Persistence::DryRun;
-    // A deletion is never refused.
+    // A deletion is never rejected.
     let _checked = if is_gone { None } else { write.check_seats(&new).await.map_err(Unwritten::Failed)? };
     if !is_gone && !is_dry {
         return registry.update(old, new, managers).await;

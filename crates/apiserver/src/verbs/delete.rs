@@ -15,9 +15,9 @@ use crate::registry::{Managers, Record, Registry, Unwritten};
 /// What became of a deletion.
 #[derive(Debug)]
 pub(crate) enum Deleted<S: HubSpec> {
-    /// The object is gone; this was its identity.
+    /// The object is deleted.
     Gone {
-        /// The identity that it had.
+        /// Its UID.
         uid: String,
     },
     /// It is only marked, because of its finalizers.
@@ -66,8 +66,8 @@ async fn remove_or_mark<S: HubSpec>(
     mark(registry, old, finalizers, options, now).await
 }
 
-/// Removes an unreadable object, so that there is a way to get rid of it. Nobody knows which identity it has, so that who
-/// asks for one is refused.
+/// Deletes an unreadable object, so that there is a way to get rid of it. Its UID is unknown, so that a request with a UID as
+/// a precondition is rejected.
 async fn remove_unreadable<S: HubSpec>(
     registry: &Registry<S>,
     stored: &evenkeel_store::Object,
@@ -108,7 +108,7 @@ fn check_version<S: HubSpec>(name: &str, revision: u64, options: &DeleteOptions)
 }
 
 /// Removes the finalizers of the garbage collector from an object that is being deleted, and the object if it has no others.
-/// An object that is not the one of this identity any more, or is gone, is left as it is.
+/// Does nothing if the object is gone or has another UID.
 pub(crate) async fn collect<S: HubSpec>(registry: &Registry<S>, name: &str, uid: &str) -> Result<(), Failure> {
     let mut attempts = Attempts::begin(registry, name).await;
     loop {

@@ -10,7 +10,7 @@ use crate::in_flight::ConnectionInFlight;
 use crate::options::{DeleteOptions, ListOptions};
 use crate::registry::Registry;
 
-/// Deletes what a list shows, and returns the list as it was before.
+/// Deletes the objects of a list, and returns the list as it was before.
 pub(crate) async fn delete_collection<S: HubSpec>(
     registry: &Registry<S>,
     which: &ListOptions,
@@ -22,7 +22,7 @@ pub(crate) async fn delete_collection<S: HubSpec>(
     for item in &listed.items {
         match delete(registry, item.object.name(), options, now).await {
             Ok(_) => {}
-            // Somebody else was faster.
+            // Another client deleted it first.
             Err(failure) if failure.status == StatusCode::NOT_FOUND => {}
             Err(failure) => return Err(failure),
         }

@@ -28,7 +28,7 @@ const PAGE_EXPIRED: &str = "The provided continue parameter is too old to displa
     remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were \
     created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
-/// The objects that are asked for, as soon as there is room on the connection for a response with them.
+/// The requested objects, as soon as there is room on the connection for a response with them.
 pub(crate) async fn list<S: HubSpec>(
     registry: &Registry<S>,
     options: &ListOptions,
@@ -38,7 +38,7 @@ pub(crate) async fn list<S: HubSpec>(
         Start::First(moment) => (*moment, None),
         Start::After(token) => (token.revision.map_or(Moment::Current, Moment::Exactly), Some(token.after.clone())),
     };
-    // With a selector it is not known beforehand how many objects make a page.
+    // With a selector, the number of objects that make a page is not known beforehand.
     let limit = if options.selection.is_everything() { options.limit } else { 0 };
     let list = registry.stored(moment, limit, after).await.map_err(|error| match (error, &options.start) {
         (Unlisted::Failed(failure), _) => failure,
@@ -70,7 +70,7 @@ fn cut<S: HubSpec>(page: Page<S>, options: &ListOptions, room: Room) -> Listed<S
             selected.push(item);
         }
     }
-    // A list of one name ends with it.
+    // A list limited to one name ends with that name.
     let further = if options.selection.is_of_one_name() { 0 } else { rest.len() + remaining };
     Listed::new(revision, selected, further, None, room)
 }

@@ -39,13 +39,13 @@ pub(crate) struct Write<'a> {
     pub(crate) endpoint: WriteTarget,
     pub(crate) options: &'a WriteOptions,
     pub(crate) now: Time,
-    /// How many bytes the request is about: a measure of how long it takes.
+    /// The size of what the request works on: a measure of how long it takes.
     pub(crate) weight: usize,
-    /// Whether there are enough seats after it; writes of controllers are not checked.
+    /// Checks whether there are enough seats after the write; writes of controllers are not checked.
     pub(crate) seats: Option<SeatCheck<'a>>,
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug)]
 pub(crate) struct Written<S: HubSpec> {
     pub(crate) status: StatusCode,
@@ -60,7 +60,7 @@ impl Write<'_> {
         Writer { manager: &self.options.manager, version: self.version, endpoint: self.endpoint }
     }
 
-    /// Refuses an object that would leave too few seats. A status changes no seats.
+    /// Rejects an object that would leave too few seats. A status does not change seats.
     async fn check_seats<S: HubSpec>(&self, object: &Object<V1, S>) -> Result<Option<SeatsChecked>, Failure> {
         match self.seats.filter(|_| self.endpoint == WriteTarget::Object) {
             Some(seats) => seats.admit(object).await.map(Some),

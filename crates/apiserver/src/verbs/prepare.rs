@@ -47,8 +47,8 @@ pub(super) fn for_update<S: HubSpec>(new: &mut Object<V1, S>, old: &Object<V1, S
     metadata.generation = old.metadata.generation + i64::from(new.spec != old.spec);
 }
 
-/// Takes everything but the status from `old` (API-59). Another `uid` stays, to be refused, and so do the managed fields,
-/// which are settled later.
+/// Takes everything but the status from `old` (API-59). Another `uid` stays, so that it is rejected later, and so do the
+/// managed fields, which are set later.
 pub(super) fn for_status_update<S: HubSpec>(new: &mut Object<V1, S>, old: &Object<V1, S>) {
     let ObjectMeta { uid, managed_fields, .. } = std::mem::take(&mut new.metadata);
     new.metadata = ObjectMeta { managed_fields, ..old.metadata.clone() };

@@ -15,14 +15,14 @@ use crate::owners;
 use crate::patch::{self, Patched};
 use crate::registry::Registry;
 
-/// A patch that says what to change, and not what to be.
+/// A patch that describes changes, and not the result.
 #[derive(Debug)]
 pub(crate) struct Patch {
     pub(crate) language: PatchType,
     pub(crate) body: Bytes,
 }
 
-/// Puts the object that was sent in the place of the stored one.
+/// Replaces the stored object by the one that was sent.
 pub(crate) async fn replace<S: HubSpec + ValidSpec>(
     registry: &Registry<S>,
     sent: Sent<S>,
@@ -47,7 +47,7 @@ pub(crate) async fn replace<S: HubSpec + ValidSpec>(
     Ok(Written { status: StatusCode::OK, record })
 }
 
-/// Changes the stored object as a patch says.
+/// Applies a patch to the stored object.
 pub(crate) async fn patch<S: HubSpec + ValidSpec>(
     registry: &Registry<S>,
     patch: &Patch,
@@ -59,7 +59,7 @@ pub(crate) async fn patch<S: HubSpec + ValidSpec>(
         Failure::check_name(patched.object.name(), write.name)?;
         *warnings = std::mem::take(&mut patched.warnings);
         let owners = &mut patched.object.metadata.owner_references;
-        warnings.extend(owners::remove_duplicates(owners, owners::Found::Patched));
+        warnings.extend(owners::remove_duplicates(owners, owners::DuplicatesFound::Patched));
         let Patched { object, sent, empty_rules, .. } = patched;
         Ok(Candidate { object, managed_fields: ManagedFields::Compare(sent), empty_rules })
     })
@@ -67,7 +67,7 @@ pub(crate) async fn patch<S: HubSpec + ValidSpec>(
     Ok(Written { status: StatusCode::OK, record })
 }
 
-/// What a patch makes of an object.
+/// The object after a patch.
 fn patched<S: HubSpec>(object: &Object<V1, S>, patch: &Patch, write: &Write<'_>) -> Result<Patched<S>, Failure> {
     let document = serde_json::to_value(object.in_version(write.version))
         .map_err(|error| Failure::plain(format!("the object cannot be written: {error}")))?;

@@ -14,7 +14,7 @@ use crate::output::Columns;
 
 /// The body of a watch.
 ///
-/// Nothing is read from the store for a client that does not take what it got: it falls behind alone.
+/// Nothing is read from the store for a client that does not read its events: such a client falls behind alone.
 pub(crate) struct WatchBody {
     content_type: HeaderValue,
     next: Option<Next>,
@@ -24,7 +24,7 @@ pub(crate) struct WatchBody {
 /// The next line, and the stream of the others.
 type Next = Pin<Box<dyn Future<Output = (Option<Bytes>, Box<dyn Lines>)> + Send>>;
 
-/// A stream of lines, whatever kind of objects they tell of.
+/// A stream of lines, for either kind of objects.
 trait Lines: Send {
     fn next(self: Box<Self>) -> Next;
 }

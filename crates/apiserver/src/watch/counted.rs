@@ -14,11 +14,11 @@ use crate::in_flight::{ConnectionInFlight, Turn};
 pub(crate) struct CountedWatch {
     watch: WatchBody,
     in_flight: ConnectionInFlight,
-    waiting: Waiting,
+    waiting: WaitingFor,
 }
 
 /// What the watch waits for, besides the next event.
-enum Waiting {
+enum WaitingFor {
     Nothing,
     /// Another watch of the connection has an event for which there is no room.
     Turn(Pin<Box<dyn Future<Output = Option<Turn>> + Send>>),
@@ -30,27 +30,27 @@ enum Waiting {
 
 impl CountedWatch {
     pub(crate) fn new(watch: WatchBody, in_flight: ConnectionInFlight) -> Self {
-        Self { watch, in_flight, waiting: Waiting::Nothing }
+        Self { watch, in_flight, waiting: WaitingFor::Nothing }
     }
 
     /// The next event, as soon as there is one and room for it. None at the end.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             let turn = match &mut self.waiting {
-                Waiting::Room(event) => {
+                WaitingFor::Room(event) => {
                     let event = ready!(event.as_mut().poll(context));
-                    self.waiting = Waiting::Nothing;
+                    self.waiting = WaitingFor::Nothing;
                     return Poll::Ready(Some(event));
                 }
-                Waiting::Turn(turn) => {
+                WaitingFor::Turn(turn) => {
                     let turn = ready!(turn.as_mut().poll(context));
-                    self.waiting = Waiting::Nothing;
+                    self.waiting = WaitingFor::Nothing;
                     turn
                 }
-                Waiting::Nothing => self.in_flight.try_turn(),
+                WaitingFor::Nothing => self.in_flight.try_turn(),
             };
             let Some(turn) = turn else {
-                self.waiting = Waiting::Turn(Box::pin(self.in_flight.clone().turn()));
+                self.waiting = WaitingFor::Turn(Box::pin(self.in_flight.clone().turn()));
                 continue;
             };
             // The turn is given back at once, unless there is an event without room.
@@ -59,7 +59,7 @@ impl CountedWatch {
                 Ok(event) => return Poll::Ready(Some(event)),
                 Err(event) => {
                     let counted = self.in_flight.clone().count(event);
-                    self.waiting = Waiting::Room(Box::pin(async move {
+                    self.waiting = WaitingFor::Room(Box::pin(async move {
                         let event = counted.await;
                         drop(turn);
                         event

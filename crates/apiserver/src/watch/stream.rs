@@ -21,12 +21,12 @@ pub(crate) struct WatchStream<S: HubSpec> {
     registry: Arc<Registry<S>>,
     selection: Selection,
     writer: EventWriter,
-    state: State<S>,
-    /// When a bookmark is due, if they are wanted.
+    state: WatchState<S>,
+    /// When a bookmark is due, if the client wants bookmarks.
     bookmark_at: Option<Instant>,
-    /// When the last one before the end is due, until that has been.
+    /// When the last bookmark before the end is due, until it has been sent.
     last_bookmark_at: Option<Instant>,
-    /// None has been sent since then. It may still say something new at the end.
+    /// No bookmark has been sent since then. One at the end may still have a new revision.
     owes_last_bookmark: bool,
     ends_at: Instant,
     /// The revision that the client knows.
@@ -35,11 +35,11 @@ pub(crate) struct WatchStream<S: HubSpec> {
     silent_to: u64,
 }
 
-/// How far the watch is.
-enum State<S: HubSpec> {
+/// The phase of the watch.
+enum WatchState<S: HubSpec> {
     /// The present objects have not been read.
     Begin(Option<u64>, Initial),
-    /// They are being sent.
+    /// The present objects are being sent.
     Objects {
         items: VecDeque<Arc<Record<S>>>,
         revision: u64,
@@ -47,16 +47,16 @@ enum State<S: HubSpec> {
     },
     /// Changes are being sent.
     Changes(Watch),
-    /// Something went wrong that is still to be said.
+    /// A failure that has not been sent yet.
     Failed(Failure),
     Ended,
 }
 
 /// Bookmarks come about once a minute (API-163).
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
-/// The last one comes so long before the end.
+/// The last bookmark is sent this long before the end.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
-/// A watch that does not say how long it is ends after half an hour or up to twice that (API-166).
+/// A watch without a timeout ends after half an hour to an hour (API-166).
 const LENGTH_MIN_SECONDS: u64 = 1800;
 
 // === impl WatchStream ===
@@ -71,7 +71,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
         let started_at = Instant::now();
         let seconds = options.timeout_seconds.unwrap_or_else(random_length);
         let ends_at = started_at.checked_add(Duration::from_secs(seconds)).unwrap_or(started_at + BOOKMARK_PERIOD);
-        let state = State::Begin(options.after, options.initial);
+        let state = WatchState::Begin(options.after, options.initial);
         Self {
             registry,
             selection: options.selection,
@@ -89,11 +89,11 @@ impl<S: HubSpec + Columns> WatchStream<S> {
     /// The next line; none at the end.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {
-            match std::mem::replace(&mut self.state, State::Ended) {
-                State::Begin(after, initial) => self.state = self.begin(after, initial).await,
-                State::Objects { mut items, revision, initial } => {
+            match std::mem::replace(&mut self.state, WatchState::Ended) {
+                WatchState::Begin(after, initial) => self.state = self.begin(after, initial).await,
+                WatchState::Objects { mut items, revision, initial } => {
                     if let Some(record) = items.pop_front() {
-                        self.state = State::Objects { items, revision, initial };
+                        self.state = WatchState::Objects { items, revision, initial };
                         return Some(self.tell(Told::Added, &record));
                     }
                     self.state = self.changes(revision).await;
@@ -103,24 +103,24 @@ impl<S: HubSpec + Columns> WatchStream<S> {
                         return Some(self.writer.bookmark::<S>(Bookmark::InitialEventsEnd, &version));
                     }
                 }
-                State::Changes(watch) => match self.next_change(watch).await {
-                    Step::Line(line) => return Some(line),
-                    Step::Silent => {}
-                    Step::End => return None,
+                WatchState::Changes(watch) => match self.next_change(watch).await {
+                    WaitOutcome::Line(line) => return Some(line),
+                    WaitOutcome::Silent => {}
+                    WaitOutcome::End => return None,
                 },
-                State::Failed(failure) => return Some(self.writer.failure(&failure)),
-                State::Ended => return None,
+                WatchState::Failed(failure) => return Some(self.writer.failure(&failure)),
+                WatchState::Ended => return None,
             }
         }
     }
 
-    async fn begin(&mut self, after: Option<u64>, initial: Initial) -> State<S> {
+    async fn begin(&mut self, after: Option<u64>, initial: Initial) -> WatchState<S> {
         if initial == Initial::None {
             let after = match after {
                 Some(after) => after,
                 None => match self.registry.store().revision().await {
                     Ok(revision) => revision,
-                    Err(error) => return State::Failed(Registry::<S>::failure(error)),
+                    Err(error) => return WatchState::Failed(Registry::<S>::failure(error)),
                 },
             };
             self.known = after;
@@ -130,14 +130,14 @@ impl<S: HubSpec + Columns> WatchStream<S> {
         match self.registry.list(moment, 0, None).await {
             Ok(page) => {
                 let selected = page.items.into_iter().filter(|record| self.selection.matches(&record.object.metadata));
-                State::Objects { items: selected.collect(), revision: page.revision, initial }
+                WatchState::Objects { items: selected.collect(), revision: page.revision, initial }
             }
-            Err(Unlisted::Expired) => State::Failed(Failure::expired("the state to begin with is too old")),
-            Err(Unlisted::Failed(failure)) => State::Failed(failure),
+            Err(Unlisted::Expired) => WatchState::Failed(Failure::expired("the state to begin with is too old")),
+            Err(Unlisted::Failed(failure)) => WatchState::Failed(failure),
         }
     }
 
-    async fn changes(&mut self, after: u64) -> State<S> {
+    async fn changes(&mut self, after: u64) -> WatchState<S> {
         let store = Arc::clone(self.registry.store());
         let watch = |after| store.watch(evenkeel_store::WatchOptions::of(S::KIND, after));
         let watching = match watch(after).await {
@@ -148,8 +148,8 @@ impl<S: HubSpec + Columns> WatchStream<S> {
             watching => watching,
         };
         match watching {
-            Ok(watch) => State::Changes(watch),
-            Err(error) => State::Failed(Self::ended(error, after)),
+            Ok(watch) => WatchState::Changes(watch),
+            Err(error) => WatchState::Failed(Self::ended(error, after)),
         }
     }
 
@@ -161,8 +161,8 @@ impl<S: HubSpec + Columns> WatchStream<S> {
         }
     }
 
-    async fn next_change(&mut self, mut watch: Watch) -> Step {
-        // Changes go before the clock below, and a client that never catches up must meet the end too.
+    async fn next_change(&mut self, mut watch: Watch) -> WaitOutcome {
+        // Changes have priority over the timers below, so that a client that never catches up must reach the end here.
         if Instant::now() >= self.ends_at {
             return self.end(watch);
         }
@@ -177,49 +177,49 @@ impl<S: HubSpec + Columns> WatchStream<S> {
                 }
                 let step = match watch.progress() {
                     Ok(progress) => self.bookmark(progress),
-                    // What is wrong is found out by asking for the next change.
-                    Err(_) => Step::Silent,
+                    // Asking for the next change returns the error.
+                    Err(_) => WaitOutcome::Silent,
                 };
-                self.state = State::Changes(watch);
+                self.state = WatchState::Changes(watch);
                 return step;
             }
         };
         match event {
             Ok(event) => {
                 let line = self.change(&event);
-                self.state = State::Changes(watch);
-                line.map_or(Step::Silent, Step::Line)
+                self.state = WatchState::Changes(watch);
+                line.map_or(WaitOutcome::Silent, WaitOutcome::Line)
             }
-            Err(Error::Closed) => Step::End,
+            Err(Error::Closed) => WaitOutcome::End,
             Err(error) => {
-                self.state = State::Failed(Self::ended(error, self.known));
-                Step::Silent
+                self.state = WatchState::Failed(Self::ended(error, self.known));
+                WaitOutcome::Silent
             }
         }
     }
 
-    /// The end, after the last bookmark if that is still owed: a client that comes back knows where to go on (API-163).
-    fn end(&mut self, mut watch: Watch) -> Step {
+    /// The end, after the last bookmark if that is still due: a client that returns knows where to resume (API-163).
+    fn end(&mut self, mut watch: Watch) -> WaitOutcome {
         match watch.progress() {
             Ok(progress) if self.owes_last_bookmark && progress > self.known => self.bookmark(progress),
-            _ => Step::End,
+            _ => WaitOutcome::End,
         }
     }
 
-    /// The bookmark that is due, if it says anything new.
-    fn bookmark(&mut self, progress: u64) -> Step {
+    /// The bookmark that is due, if its revision is new.
+    fn bookmark(&mut self, progress: u64) -> WaitOutcome {
         let now = Instant::now();
         self.last_bookmark_at = self.last_bookmark_at.filter(|at| *at > now);
         self.bookmark_at = Some(now + BOOKMARK_PERIOD);
         if progress <= self.known {
-            return Step::Silent;
+            return WaitOutcome::Silent;
         }
         self.known = progress;
         self.owes_last_bookmark = self.last_bookmark_at.is_some();
-        Step::Line(self.writer.bookmark::<S>(Bookmark::Progress, &progress.to_string()))
+        WaitOutcome::Line(self.writer.bookmark::<S>(Bookmark::Progress, &progress.to_string()))
     }
 
-    /// What a write means for the objects that are selected (API-162).
+    /// The event of a write for a client that sees the selected objects (API-162).
     fn change(&mut self, event: &Event) -> Option<Bytes> {
         if event.revision <= self.silent_to {
             return None;
@@ -239,7 +239,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
             let record = self.registry.decode(object)?;
             Ok::<_, Failure>(self.selection.matches(&record.object.metadata).then_some(record))
         };
-        // What cannot be read was never shown to anybody.
+        // An unreadable object was never shown.
         let was_selected = |object| selected(object).ok().flatten();
         let gone = |old: Arc<Record<S>>| (Told::Deleted, last_seen(&old, event.revision));
         Ok(match &event.change {
@@ -262,14 +262,14 @@ impl<S: HubSpec + Columns> WatchStream<S> {
 /// A change as the client sees it.
 type Seen<S> = (Told, Arc<Record<S>>);
 
-/// What came of waiting.
-enum Step {
+/// The result of waiting for the next event or timer.
+enum WaitOutcome {
     Line(Bytes),
     Silent,
     End,
 }
 
-/// An object as it was, with the version of the write that took it away (API-160).
+/// An object as it was, with the version of its deletion (API-160).
 fn last_seen<S: HubSpec>(record: &Record<S>, revision: u64) -> Arc<Record<S>> {
     Arc::new(Record::new(Object::clone(&record.object), revision))
 }
@@ -298,7 +298,7 @@ mod tests {
         Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).unwrap())
     }
 
-    /// From a revision on, for so long, and without bookmarks.
+    /// From a revision on, for this many seconds, and without bookmarks.
     fn options(after: u64, seconds: u64) -> WatchOptions {
         WatchOptions {
             selection: Selection::default(),
@@ -354,7 +354,7 @@ mod tests {
         line["object"]["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
     }
 
-    /// A watch of four seconds that wants bookmarks, in a time that passes only while all wait.
+    /// A watch of four seconds with bookmarks, on a clock that advances only while all tasks wait.
     struct Short {
         store: Arc<dyn Store>,
         stream: WatchStream<FlowSchemaSpec>,

@@ -1,4 +1,4 @@
-//! Frames of RFC 6455, as a server reads and writes them. Nothing of what clients send is kept but pings.
+//! Frames of RFC 6455, as a server reads and writes them. Of what clients send, only pings are kept.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -16,7 +16,7 @@ pub(super) enum Opcode {
 pub(super) struct Incoming {
     /// What has arrived and has not been looked at.
     pub(super) arrived: BytesMut,
-    /// So many bytes of a message are still to be skipped.
+    /// This many bytes of a message are still to be skipped.
     skipped: u64,
 }
 
@@ -27,11 +27,11 @@ pub(super) enum Received {
     Ping(Bytes),
     /// The client wants to end.
     Close,
-    /// The client breaks the rules.
+    /// The client violates the protocol.
     Violation,
 }
 
-/// The longest payload of a frame that is not a message.
+/// The longest payload of a control frame.
 const CONTROL_BYTES_MAX: usize = 125;
 const MASK_BYTES: usize = 4;
 const PING: u8 = 9;
@@ -66,7 +66,7 @@ impl Incoming {
             let &[first, second, ref rest @ ..] = &*self.arrived else { return None };
             let (opcode, is_masked, short) = (first & 0x0f, second & 0x80 != 0, usize::from(second & 0x7f));
             let is_control = opcode & 0x08 != 0;
-            // Reserved bits and unknown kinds; clients have to mask; what is no message is short and whole.
+            // Rejected: reserved bits, unknown opcodes, unmasked frames, and control frames that are long or fragmented.
             let is_wrong = first & 0x70 != 0
                 || !matches!(opcode, 0..=2 | 8..=10)
                 || !is_masked

@@ -7,4 +7,4 @@ mod serve;
 
 pub(crate) use bearer::accept_bearer_protocol;
 pub(crate) use handshake::Handshake;
-pub(crate) use serve::{Message, serve};
+pub(crate) use serve::{MessageType, serve};

@@ -14,7 +14,7 @@ use crate::watch::CountedWatch;
 
 /// What an event becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Message {
+pub(crate) enum MessageType {
     /// The line of JSON.
     Text,
     /// The message of protobuf, without the length that stands before it in a stream.
@@ -32,7 +32,7 @@ const READ_BYTES: usize = 1024;
 
 /// Sends the events of a watch. `extensions` are those of the request: they are kept for as long as the connection is used,
 /// because they count connections.
-pub(crate) async fn serve(connection: OnUpgrade, watch: CountedWatch, message: Message, extensions: Extensions) {
+pub(crate) async fn serve(connection: OnUpgrade, watch: CountedWatch, message: MessageType, extensions: Extensions) {
     // An error means that the client has left, or does not read.
     if let Ok(upgraded) = connection.await
         && let Err(error) = send(TokioIo::new(upgraded), watch, message).await
@@ -45,7 +45,7 @@ pub(crate) async fn serve(connection: OnUpgrade, watch: CountedWatch, message: M
 async fn send(
     connection: impl AsyncRead + AsyncWrite + Unpin,
     mut watch: CountedWatch,
-    message: Message,
+    message: MessageType,
 ) -> io::Result<()> {
     let (mut reader, mut writer) = tokio::io::split(connection);
     let mut incoming = Incoming::default();
@@ -72,10 +72,10 @@ async fn send(
     writer.shutdown().await
 }
 
-async fn write_event(writer: &mut (impl AsyncWrite + Unpin), message: Message, mut event: Bytes) -> io::Result<()> {
+async fn write_event(writer: &mut (impl AsyncWrite + Unpin), message: MessageType, mut event: Bytes) -> io::Result<()> {
     match message {
-        Message::Text => write(writer, Opcode::Text, event).await,
-        Message::Binary => {
+        MessageType::Text => write(writer, Opcode::Text, event).await,
+        MessageType::Binary => {
             event.advance(LENGTH_BYTES.min(event.len()));
             write(writer, Opcode::Binary, event).await
         }

@@ -1,4 +1,4 @@
-//! A store that does not do all that it should: what clients and supervisors are told.
+//! A store that fails: the responses to clients and health checks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use http_body_util::{BodyExt, Full};
 
 const SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 
-/// A store whose user may not compact it, and which fails when it is told to.
+/// A store whose user may not compact it, and which fails when the test says so.
 #[derive(Debug)]
 struct Faulty {
     store: EmbeddedStore,
@@ -96,7 +96,7 @@ async fn ask(server: &ApiServer, method: Method, path: &str, body: &str) -> (Sta
 
 async fn start(store: &Arc<Faulty>) -> ApiServer {
     let store: Arc<dyn Store> = Arc::clone(store) as _;
-    // Who may not compact a new etcd can use it all the same.
+    // A user who may not compact a new etcd can use it all the same.
     ApiServer::start(store, &ApiServerOptions::default()).await.unwrap()
 }
 
@@ -119,7 +119,7 @@ async fn api_184_health_checks_tell_what_a_supervisor_can_help_with() {
         statuses
     };
     assert_eq!(probes().await, [200, 200, 200]);
-    // A new start would neither bring the connection back nor make room on the disk.
+    // A restart would neither restore the connection nor make room on the disk.
     for (fault, problem) in [
         (&store.is_disconnected, "it has been out of reach for"),
         (&store.is_broken, "a write to the disk failed, and writes are refused until one succeeds"),
@@ -139,13 +139,13 @@ async fn api_184_health_checks_tell_what_a_supervisor_can_help_with() {
 async fn a_store_that_was_used_before_can_be_read_while_it_refuses_writes() {
     let store = Faulty::new();
     drop(start(&store).await);
-    // Something is missing, and cannot be created.
+    // A bootstrap object is missing, and cannot be created.
     let level = store.get(Kind::PriorityLevelConfiguration, "leader-election", At::Latest).await.unwrap().unwrap();
     store.delete(Kind::PriorityLevelConfiguration, "leader-election", level.revision).await.unwrap();
     store.is_broken.store(true, Ordering::Relaxed);
     let server = start(&store).await;
     assert_eq!(ask(&server, Method::GET, SCHEMAS, "").await.0, StatusCode::OK);
-    // A new one has no objects to serve.
+    // A new store has no objects to serve.
     let store = Faulty::new();
     store.is_broken.store(true, Ordering::Relaxed);
     let store: Arc<dyn Store> = store;
@@ -163,7 +163,7 @@ async fn when_to_try_again_is_in_the_header_too() {
     assert_eq!((status, retry_after(&headers)), (StatusCode::CONFLICT, None));
     let (status, headers, _) = ask(&server, Method::GET, &format!("{SCHEMAS}?resourceVersion=99999"), "").await;
     assert_eq!((status, retry_after(&headers)), (StatusCode::GATEWAY_TIMEOUT, Some("1".to_owned())));
-    // What may have been done is not done again by a client that means well.
+    // A write of unknown outcome is not repeated by well-behaved clients.
     store.loses_answers.store(true, Ordering::Relaxed);
     let (status, headers, body) = ask(&server, Method::POST, SCHEMAS, &schema("two")).await;
     assert_eq!((status, retry_after(&headers)), (StatusCode::SERVICE_UNAVAILABLE, None));

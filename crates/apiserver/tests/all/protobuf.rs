@@ -32,14 +32,14 @@ struct Client {
     connection: SendRequest<Full<Bytes>>,
 }
 
-/// A response that has come to its end.
+/// A complete response.
 struct Response {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
 }
 
-/// A server that writes to no object by itself, so that two looks at one see the same.
+/// A server that writes no objects by itself, so that two reads of one see the same.
 async fn start() -> TestServer {
     TestServer::start(ApiServerOptions { status_controller: StatusController::Off, ..ApiServerOptions::default() })
         .await

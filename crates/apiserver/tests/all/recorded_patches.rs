@@ -190,8 +190,8 @@ fn entries_in_any_order(expected: &Value) -> Value {
 // === impl Bindings ===
 
 impl Bindings {
-    /// Takes note of what labelled placeholders stand for. The same label must stand for the same value, and a resource
-    /// version with a higher label must be a higher number.
+    /// Notes the values of labelled placeholders. The same label must stand for the same value, and a resource version with a
+    /// higher label must be a higher number.
     fn bind(&mut self, expected: &Value, actual: &Value) -> Vec<String> {
         match (expected, actual) {
             (Value::Object(expected), Value::Object(actual)) => expected

@@ -1,4 +1,4 @@
-//! Clients that ask for large lists and do not read them: equal responses share their bytes, and there is a bound.
+//! Clients that request large lists and do not read them: equal responses share their bytes, and memory is bounded.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn get(target: &str, headers: &[(http::HeaderName, &'static str)]) -> Request<Fu
     request.body(Full::default()).unwrap()
 }
 
-/// What comes of many requests whose responses nobody reads: those that were served, and how many were refused.
+/// Sends many requests whose responses nobody reads: those that were served, and how many were rejected.
 async fn ask(server: &ApiServer, target: impl Fn(usize) -> String) -> (Vec<Pin<Box<impl Body<Data = Bytes>>>>, usize) {
     let mut requests = JoinSet::new();
     for _ in 0..CONNECTIONS {
@@ -94,7 +94,7 @@ async fn unread_lists_share_their_bytes_and_each_connection_has_a_bound() {
     assert!((CONNECTIONS..=CONNECTIONS * 4 * MIB / length).contains(&unread.len()), "{}", unread.len());
     let in_flight = server.api().response_bytes_in_flight();
     assert!((length..length + MIB / 2).contains(&in_flight), "{in_flight} bytes for one encoding of {length}");
-    // Wherever the parts are kept, they are counted; and they are the same in memory.
+    // Parts are counted wherever they are kept, and equal lists share them in memory.
     let mut first_parts = Vec::new();
     for body in &mut unread {
         first_parts.push(body.frame().await.unwrap().ok().unwrap().into_data().unwrap());
@@ -128,7 +128,7 @@ async fn events_of_watches_are_bounded_and_go_on_when_there_is_room() {
             watches.push((connection.call(request).await.unwrap().into_body(), Vec::new()));
         }
     }
-    // Everything that is to be had without a byte being read.
+    // Everything that can be received without reading a byte.
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     for (watch, events) in &mut watches {
         tokio::task::yield_now().await;
@@ -140,7 +140,7 @@ async fn events_of_watches_are_bounded_and_go_on_when_there_is_room() {
     let kept: usize = watches.iter().map(|(_, events)| bytes(events)).sum();
     let in_flight = server.api().response_bytes_in_flight();
     assert!((kept..=CONNECTIONS * 4 * MIB).contains(&in_flight), "{kept} bytes kept, {in_flight} counted");
-    // When they are read, all get all events.
+    // Once clients read, all of them get all events.
     let mut counts: Vec<usize> = watches.iter().map(|(_, events)| events.len()).collect();
     for (_, events) in &mut watches {
         events.clear();
@@ -149,7 +149,7 @@ async fn events_of_watches_are_bounded_and_go_on_when_there_is_room() {
     while has_progressed {
         has_progressed = false;
         for ((watch, _), count) in watches.iter_mut().zip(&mut counts) {
-            // What is polled here has its share of this task's time.
+            // Polling here uses this task's budget.
             tokio::task::yield_now().await;
             while let Poll::Ready(Some(Ok(_))) = Pin::new(&mut *watch).poll_frame(&mut context) {
                 *count += 1;

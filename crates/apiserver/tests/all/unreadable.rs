@@ -1,4 +1,4 @@
-//! One value in the store that is no object: it does not keep the others from taking effect, and can be deleted.
+//! A value in the store that is not an object: it does not keep the others from taking effect, and can be deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +65,7 @@ async fn an_object_that_cannot_be_read_is_named_and_left_out_and_can_be_deleted(
             assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
             assert!(answer["message"].as_str().unwrap().contains("\"bad\""), "{answer}");
         }
-        // Nobody knows which identity it has.
+        // Its UID is unknown.
         let options =
             |preconditions: Value| json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions});
         let (status, _) = ask(&server, Method::DELETE, &path, &options(json!({"uid": "some"}))).await;

@@ -1,4 +1,4 @@
-//! A server without a listener, and how to ask it.
+//! A server without a listener, and requests to it.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) const SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowsche
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -56,7 +56,7 @@ pub(crate) async fn server() -> ApiServer {
     server_over(memory()).await
 }
 
-/// Asks as the administrator.
+/// Sends a request as the administrator.
 pub(crate) async fn ask(
     server: &ApiServer,
     method: Method,
@@ -69,7 +69,7 @@ pub(crate) async fn ask(
     ask_as(server, authenticated("admin", ["system:masters"]), method, target, headers, body).await
 }
 
-/// Asks as that user.
+/// Sends a request as that user.
 pub(crate) async fn ask_as(
     server: &ApiServer,
     user: Arc<User>,

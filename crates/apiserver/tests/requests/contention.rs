@@ -47,7 +47,7 @@ async fn a_hundred_patches_at_once_all_succeed_in_a_file() {
     patch_at_once(&[Arc::new(server_over(store).await)]).await;
 }
 
-/// Two instances, which do not see each other's writers.
+/// Two instances, whose write locks are separate.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_patches_at_once_all_succeed_on_etcd() {
     if Command::new("etcd").arg("--version").output().is_err() {
@@ -62,7 +62,7 @@ async fn a_hundred_patches_at_once_all_succeed_on_etcd() {
     patch_at_once(&servers).await;
 }
 
-/// A store that counts reads, and in which somebody else is always faster to create one object and to delete it again.
+/// A store that counts reads, and in which another writer is always faster to create one object and to delete it again.
 #[derive(Debug)]
 struct Contended {
     store: Arc<dyn Store>,
@@ -140,7 +140,7 @@ async fn an_apply_that_never_gets_through_ends_with_the_time_of_its_request() {
     let target = format!("{SCHEMAS}/{FLICKERING}?fieldManager=me&timeout=5s");
     let applied = ask(&server, Method::PATCH, &target, APPLY, body).await;
     assert_eq!((applied.status, started_at.elapsed().as_secs()), (504, 5), "{applied:?}");
-    // The server itself gives up too, after a minute.
+    // The server itself gives up after a minute.
     let manifest = schema(&json!({"name": FLICKERING})).to_string();
     let manifest = Manifest::read("manifest", manifest.as_bytes(), Strictness::Strict).unwrap();
     let failure = server.apply(&manifest.entries[0], "me").await.unwrap_err();

@@ -74,7 +74,7 @@ async fn lb_2a_a_write_that_leaves_too_few_seats_is_refused_and_nothing_is_store
     assert_eq!(patch(&server, "b", 10).await, 403);
     assert_eq!(ask(&server, Method::PUT, &format!("{LEVELS}/b"), JSON, body.clone()).await.status, 403);
     assert_eq!(get(&server, &format!("{LEVELS}/b")).await.body()["spec"]["limited"]["nominalConcurrencyShares"], 0);
-    // What makes nothing worse is stored, and so is what makes room.
+    // A write that makes nothing worse is stored, and so is one that frees a seat.
     assert_eq!(patch(&server, "a", 20).await, 200);
     assert_eq!(delete(&server, &format!("{LEVELS}/a")).await, 200);
     assert_eq!(patch(&server, "b", 10).await, 200);
@@ -84,7 +84,7 @@ async fn lb_2a_a_write_that_leaves_too_few_seats_is_refused_and_nothing_is_store
 async fn lb_2a_deletions_are_never_refused_and_what_is_short_already_may_change() {
     let server = server(Preset::Plain).await;
     assert_eq!(create(&server, "a", 10).await.status, 201);
-    // Requests can get to `catch-all` from now on, which needs a seat then.
+    // From now on, requests can reach `catch-all`, which therefore needs a seat.
     assert_eq!(delete(&server, &format!("{SCHEMAS}/everyone")).await, 200);
     assert_eq!(patch(&server, "a", 20).await, 200);
     assert_eq!(create(&server, "b", 10).await.status, 403);

@@ -47,7 +47,7 @@ impl Client {
         client
     }
 
-    /// One that has to be let in.
+    /// A client whose handshake must succeed.
     async fn watch(server: &TestServer, query: &str, headers: &str) -> Self {
         let client = Self::connect(server, query, &format!("{KEY}{headers}")).await;
         assert!(client.head.starts_with("http/1.1 101 ") && client.head.contains(ACCEPT), "{}", client.head);
@@ -122,7 +122,7 @@ async fn events_are_text_messages_and_pings_are_answered() {
     create(&server, &json!({"name": "one", "labels": {"watched": ""}})).await;
     let event = client.event().await;
     assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&json!("ADDED"), &json!("one")));
-    // One that needs the longest form of a length.
+    // An event that needs the longest form of a length.
     let annotations = json!({"padding": "x".repeat(100_000)});
     create(&server, &json!({"name": "two", "labels": {"watched": ""}, "annotations": annotations})).await;
     assert_eq!(client.event().await["object"]["metadata"]["annotations"], annotations);
@@ -181,7 +181,7 @@ async fn websockets_count_as_watches_until_they_end() {
     first.event().await;
     let second = Client::connect(&server, EXEMPT, &format!("{ADMIN}{KEY}")).await;
     assert!(second.head.starts_with("http/1.1 429 "), "{}", second.head);
-    // It leaves without a word.
+    // The client disconnects without a close frame.
     drop(first);
     until("a free place", || async {
         tokio::time::sleep(Duration::from_millis(1)).await;

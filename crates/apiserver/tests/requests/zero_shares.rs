@@ -53,7 +53,7 @@ async fn api_63_a_write_in_an_older_version_that_loses_zero_shares_is_warned_of(
     let patch = r#"{"metadata":{"labels":{"a":"b"}}}"#;
     let patched = ask(&server, Method::PATCH, &path("v1beta2", "jail"), MERGE_PATCH, patch).await;
     assert_eq!(patched.warnings().len(), 2, "a patch that does not mention shares: {:?}", patched.warnings());
-    // Where nothing is lost there is nothing to tell.
+    // Without a loss there is no warning.
     for version in ["v1", "v1beta3"] {
         zero(&server).await;
         let written = write_back(&server, version).await;
@@ -61,7 +61,7 @@ async fn api_63_a_write_in_an_older_version_that_loses_zero_shares_is_warned_of(
     }
 }
 
-/// It would be one more than was recorded.
+/// Kubernetes has no such warning, and the recordings do not have it.
 #[tokio::test]
 async fn a_kubernetes_api_has_no_such_warning() {
     let server = server(Preset::Kubernetes).await;

@@ -7,7 +7,7 @@ use evenkeel_engine::User;
 use evenkeel_engine::implied_groups::ANONYMOUS;
 
 use crate::analysis::{Analysis, Output};
-use crate::configuration::Found;
+use crate::configuration::SearchResult;
 use crate::finding::{Finding, Witness};
 use crate::rule::Rule;
 use crate::space::{Point, Sort};
@@ -32,9 +32,9 @@ fn no_catch_all(analysis: &Analysis<'_>, output: &mut Output) {
     for user in [analysis.callers.authenticated(), User::new(ANONYMOUS, [""; 0]).with_implied_groups()] {
         let found = view.find(&user, everything.clone(), &mut output.budget, |first| first.is_none_or(is_left));
         match found {
-            Found::Nothing => {}
-            Found::Undecided => return output.undecided(Rule::NoCatchAll, last.name()),
-            Found::Point(point) => {
+            SearchResult::Nothing => {}
+            SearchResult::Undecided => return output.undecided(Rule::NoCatchAll, last.name()),
+            SearchResult::Point(point) => {
                 let message = "some requests match no schema: they go to the built-in level \"catch-all\", which has few seats and no \
                                queue";
                 let help = "end with a match for everybody, as `- {level: NAME}`, or with a flow schema that matches everything";
@@ -57,9 +57,9 @@ fn catches_everything(analysis: &Analysis<'_>, output: &mut Output) {
             let found =
                 view.find(&user, region.clone(), &mut output.budget, |first| first.is_none_or(|first| first > seen));
             match found {
-                Found::Nothing => break,
-                Found::Undecided => return undecided(analysis, seen, output),
-                Found::Point(point) => match view.first(&user, &point) {
+                SearchResult::Nothing => break,
+                SearchResult::Undecided => return undecided(analysis, seen, output),
+                SearchResult::Point(point) => match view.first(&user, &point) {
                     None => return,
                     Some(index) => {
                         seen = index;

@@ -5,7 +5,7 @@ use evenkeel_engine::User;
 
 use crate::analysis::{Analysis, Output};
 use crate::caller::Callers;
-use crate::configuration::{Budget, Clause, Found, View};
+use crate::configuration::{Budget, Clause, SearchResult, View};
 use crate::cover;
 use crate::finding::{Finding, Located, Witness};
 use crate::rule::Rule;
@@ -20,7 +20,7 @@ enum Reach {
 }
 
 /// A schema whose reachability is asked for.
-struct Target<'a> {
+struct QueriedSchema<'a> {
     view: &'a View<'a>,
     callers: &'a Callers,
     schema: &'a FlowSchema,
@@ -42,7 +42,7 @@ pub(crate) fn quoted(names: &[String]) -> String {
 pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     let (view, callers) = (&analysis.view, &analysis.callers);
     for (index, schema) in view.configuration.schemas.iter().enumerate() {
-        let target = Target { view, callers, schema, index };
+        let target = QueriedSchema { view, callers, schema, index };
         if !view.space.tells(schema) {
             if let Some(located) = analysis.located(schema) {
                 output.undecided(Rule::UnreachableSchema, located.name());
@@ -69,9 +69,9 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     }
 }
 
-// === impl Target ===
+// === impl QueriedSchema ===
 
-impl Target<'_> {
+impl QueriedSchema<'_> {
     /// For each clause, whether a request can be classified to the schema by it.
     fn clauses(&self, budget: &mut Budget) -> Vec<Reach> {
         self.view.clauses_of(self.index).iter().map(|clause| self.clause(clause, budget)).collect()
@@ -81,9 +81,9 @@ impl Target<'_> {
         let mut reach = Reach::Unreachable;
         for user in self.users(clause.rule) {
             match self.view.find(&user, clause.region.clone(), budget, |first| first == Some(self.index)) {
-                Found::Point(_) => return Reach::Reachable,
-                Found::Nothing => {}
-                Found::Undecided => reach = Reach::Undecided,
+                SearchResult::Point(_) => return Reach::Reachable,
+                SearchResult::Nothing => {}
+                SearchResult::Undecided => reach = Reach::Undecided,
             }
         }
         reach

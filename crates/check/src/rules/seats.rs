@@ -20,7 +20,7 @@ use crate::rules::flows::{is_per_flow, queues};
 const QUEUES_MAX: i32 = 4096;
 
 /// A level with the limits that it would have.
-struct Level<'a> {
+struct CheckedLevel<'a> {
     analysis: &'a Analysis<'a>,
     located: &'a Located<'a>,
     object: &'a PriorityLevelConfiguration,
@@ -37,7 +37,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     let too_few = too_few.filter(|_| analysis.assumptions.preset == Preset::Plain);
     for ((located, object), limits) in analysis.levels.iter().zip(limits) {
         let Some(limited) = &object.spec.limited else { continue };
-        let level = Level { analysis, located, object, limited, limits, too_few: too_few.as_ref() };
+        let level = CheckedLevel { analysis, located, object, limited, limits, too_few: too_few.as_ref() };
         let findings = [
             level.zero_seats(),
             level.few_seats(),
@@ -70,9 +70,9 @@ pub(crate) fn nominal(analysis: &Analysis<'_>, level: &str) -> Option<i64> {
     analysis.levels.iter().zip(limits).find(|((_, own), _)| own.name() == level).map(|(_, limits)| limits.nominal)
 }
 
-// === impl Level ===
+// === impl CheckedLevel ===
 
-impl Level<'_> {
+impl CheckedLevel<'_> {
     fn finding(&self, rule: Rule, field: &str, message: String, help: &str) -> Finding {
         Finding::new(rule, self.located, &format!("spec.limited{field}"), message, help)
     }

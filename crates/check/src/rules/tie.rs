@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use evenkeel_api::v1::{FlowSchema, Subject, SubjectKind};
 
 use crate::analysis::{Analysis, Output};
-use crate::configuration::Found;
+use crate::configuration::SearchResult;
 use crate::finding::{Finding, Located, Witness};
 use crate::rule::Rule;
 
@@ -13,7 +13,7 @@ use crate::rule::Rule;
 const PAIRS_MAX: u64 = 300_000;
 
 /// Whether two schemas can have a caller in common, as far as can be told at once.
-struct Names<'a> {
+struct NamedCallers<'a> {
     /// The users and service accounts that are named.
     named: HashSet<(&'a str, &'a str)>,
     /// Whether there are subjects that stand for many callers.
@@ -33,7 +33,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     for (index, schema) in schemas.iter().enumerate() {
         by_precedence.entry(schema.spec.matching_precedence).or_default().push(index);
     }
-    let names: Vec<Names<'_>> = schemas.iter().map(|schema| Names::of(schema)).collect();
+    let names: Vec<NamedCallers<'_>> = schemas.iter().map(|schema| NamedCallers::of(schema)).collect();
     let mut pairs_left = PAIRS_MAX;
     for (second, schema) in schemas.iter().enumerate() {
         let Some(located) = analysis.located(schema) else { continue };
@@ -104,15 +104,15 @@ fn tie(analysis: &Analysis<'_>, output: &mut Output, pairs_left: &mut u64, first
                     for user in analysis.callers.smallest(&[a, b]) {
                         let found = view.find(&user, common.clone(), &mut output.budget, |at| at == Some(first));
                         match found {
-                            Found::Point(point) => {
+                            SearchResult::Point(point) => {
                                 let request = view.example(&user, &point);
                                 let flow_schema =
                                     view.configuration.schema(first).map(|schema| schema.name().to_owned());
                                 let flow_schema = flow_schema.unwrap_or_default();
                                 return Tie::At(Box::new(Witness { request, flow_schema }));
                             }
-                            Found::Nothing => {}
-                            Found::Undecided => answer = Tie::Undecided,
+                            SearchResult::Nothing => {}
+                            SearchResult::Undecided => answer = Tie::Undecided,
                         }
                     }
                 }
@@ -122,9 +122,9 @@ fn tie(analysis: &Analysis<'_>, output: &mut Output, pairs_left: &mut u64, first
     answer
 }
 
-// === impl Names ===
+// === impl NamedCallers ===
 
-impl<'a> Names<'a> {
+impl<'a> NamedCallers<'a> {
     fn of(schema: &'a FlowSchema) -> Self {
         let mut names = Self { named: HashSet::new(), has_others: false };
         for subject in schema.spec.rules.iter().flat_map(|rule| &rule.subjects) {

@@ -7,7 +7,7 @@ use evenkeel_api::validate::{self, Context, FieldError, FieldErrors};
 use evenkeel_api::{AnyObject, Preset, bootstrap};
 
 use crate::assumptions::Assumptions;
-use crate::finding::{Finding, Located, Place, Report};
+use crate::finding::{Finding, Located, Report, SourceLocation};
 use crate::rule::Rule;
 
 /// How many problems of one object are told.
@@ -40,7 +40,7 @@ pub(crate) fn valid<'a>(
 fn problems(located: &Located<'_>, preset: Preset) -> Vec<Finding> {
     let help = "correct the object: an API server rejects it as it is";
     let fault = |(at, message): &(_, String)| {
-        Finding::new(Rule::InvalidObject, located, "", message.clone(), help).at(Place::new(located.file, *at))
+        Finding::new(Rule::InvalidObject, located, "", message.clone(), help).at(SourceLocation::new(located.file, *at))
     };
     let faults = located.faults.iter().map(fault);
     let Err(errors) = validate(located, preset) else { return faults.collect() };

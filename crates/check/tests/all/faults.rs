@@ -4,8 +4,8 @@ use evenkeel_api::decode::{Document, Node, parse_yaml};
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_api::{AnyObject, Version};
 use evenkeel_check::{
-    Assumptions, Call, Checked, ClassificationTest, Endpoint, Expectation, Located, Place, Report, Request, Rule,
-    check_all,
+    Assumptions, Call, Checked, ClassificationTest, Endpoint, Expectation, Located, Report, Request, Rule,
+    SourceLocation, check_all,
 };
 
 /// What a fault does to the good configuration.
@@ -173,7 +173,7 @@ fn every_fault_is_found() {
             }
             Edit::Call(outer, inner) => {
                 let end = |name: &str| Endpoint::FlowSchema(name.to_owned());
-                calls.push(Call { caller: end(outer), callee: end(inner), place: Place::default() });
+                calls.push(Call { caller: end(outer), callee: end(inner), place: SourceLocation::default() });
             }
             Edit::Test(method, path, schema) => tests.push(ClassificationTest {
                 name: "a-test".to_owned(),
@@ -185,7 +185,7 @@ fn every_fault_is_found() {
                     ..Request::default()
                 },
                 expect: Expectation { schema: Some((*schema).to_owned()), ..Expectation::default() },
-                place: Place::default(),
+                place: SourceLocation::default(),
             }),
         }
         assert!(text != good || !calls.is_empty() || !tests.is_empty(), "fault {number} changes nothing");

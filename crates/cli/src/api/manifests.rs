@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use evenkeel_api::decode::{Entry, Manifest, Strictness};
+use evenkeel_api::decode::{ManifestEntry, Manifest, Strictness};
 use evenkeel_api::short::ShortForm;
 use evenkeel_api::{Kind, Preset};
 use evenkeel_apiserver::ApiServer;
@@ -35,7 +35,7 @@ pub(super) async fn apply_next(server: &ApiServer, source: &mut DirectorySource)
 }
 
 /// Applies objects, and says how many. What is wrong is told.
-async fn apply(server: &ApiServer, entries: &mut [Entry], manager: &str) -> usize {
+async fn apply(server: &ApiServer, entries: &mut [ManifestEntry], manager: &str) -> usize {
     // Levels first, so that no schema is without its level for a while.
     entries.sort_by_key(|entry| entry.object.kind() == Kind::FlowSchema);
     let mut applied = 0_usize;

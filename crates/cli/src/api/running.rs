@@ -102,7 +102,7 @@ impl RunningApi {
             key: data.key(),
             client_ca: Some(args.client_ca.clone().unwrap_or_else(|| data.authority())),
         };
-        let listen = ListenConfig { address: args.address().into(), tls: Some(tls) };
+        let listen = ListenConfig { address: args.address().into(), tls: Some(tls), ..ListenConfig::default() };
         let refused_connections = Arc::default();
         let host = Host::bind_with(&listen, unwritten, identification, args.limits()).await.map_err(explain)?;
         let host = host.count_refused(Arc::clone(&refused_connections));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use evenkeel_api::decode::{Node, Position, Problem, Value, parse_text};
 use evenkeel_api::{Kind, Preset};
-use evenkeel_check::{Call, ClassificationTest, Endpoint, Expectation, Located, Place, Request};
+use evenkeel_check::{Call, ClassificationTest, Endpoint, Expectation, Located, Request, SourceLocation};
 use serde::Deserialize;
 
 use crate::exit::WrongUsage;
@@ -152,7 +152,7 @@ fn test(document: &FileDocument, file: &str) -> Result<ClassificationTest, (Posi
         let message = "`expect` is empty, so the test cannot fail; name a `schema`, a `level`, a `flow` or `seats`";
         return Err((at, message.to_owned()));
     }
-    let place = Place::new(file, at);
+    let place = SourceLocation::new(file, at);
     Ok(ClassificationTest { name, request, expect, place })
 }
 
@@ -190,7 +190,7 @@ fn call(node: &Node, file: &str) -> Result<Call, Problem> {
             format!("a call has a `caller` and a `callee`, each the name of a flow schema or a request: {error}");
         Problem::new(file, node.at, message)
     })?;
-    Ok(Call { caller, callee, place: Place::new(file, node.position_of("callee")) })
+    Ok(Call { caller, callee, place: SourceLocation::new(file, node.position_of("callee")) })
 }
 
 #[cfg(test)]

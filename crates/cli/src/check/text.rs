@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use evenkeel_check::{Finding, Place, Report, Severity};
+use evenkeel_check::{Finding, Report, Severity, SourceLocation};
 
 use super::input::Input;
 use crate::terminal::{ColorChoice, Paint, Shade, printable, width};
@@ -86,7 +86,7 @@ impl<'a> Text<'a> {
     }
 
     /// The line of a place as it is shown, its number, and the bytes of the word that is there.
-    fn line(&self, place: &Place) -> Option<(String, usize, std::ops::Range<usize>)> {
+    fn line(&self, place: &SourceLocation) -> Option<(String, usize, std::ops::Range<usize>)> {
         let at = place.at?;
         let number = usize::try_from(at.line).ok()?;
         let line = self.lines.get(place.file.as_str())?.get(number.checked_sub(1)?)?;

@@ -68,7 +68,7 @@ impl Stage {
             .context("cannot create a directory for the objects of the demo")?;
         fs::write(objects.join("tenants.yaml"), OBJECTS).context("cannot write the objects of the demo")?;
         let config = Config {
-            listen: vec![ListenConfig { address: listen.into(), tls: None }],
+            listen: vec![ListenConfig { address: listen.into(), tls: None, ..ListenConfig::default() }],
             admin: AdminConfig { address: Some(admin_listen.into()), ..AdminConfig::default() },
             identity: tenants_by_header(believed(listen))?,
             ..config(&service)?
@@ -185,7 +185,7 @@ impl Stage {
 /// What all gateways of the demo have in common. They listen on any free port and have no admin endpoint.
 fn config(service: &SampleService) -> Result<Config> {
     Ok(Config {
-        listen: vec![ListenConfig { address: LOOPBACK_PORT.into(), tls: None }],
+        listen: vec![ListenConfig { address: LOOPBACK_PORT.into(), tls: None, ..ListenConfig::default() }],
         admin: AdminConfig { address: None, ..AdminConfig::default() },
         upstreams: vec![UpstreamConfig::new(&format!("http://{}", service.address())).map_err(anyhow::Error::msg)?],
         concurrency: u32::try_from(WORKERS)?,

@@ -12,7 +12,8 @@ use evenkeel_gateway::objects::{self, ObjectSource};
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, observe::log};
 use tokio::runtime;
 
-use super::reload::{self, Settings};
+use super::reload::{self, End, Settings};
+use super::takeover::{self, Inheritance, Takeover};
 use super::{memory, open_files};
 use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, SettingsObjects, is_without_store};
 use crate::exit::{Exit, WrongUsage};
@@ -20,9 +21,10 @@ use crate::signals::{Signals, Wish};
 use crate::terminal::print;
 
 /// Runs a gateway, an API or both until they are asked to shut down.
-pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Result<Exit> {
+pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings, takeover: Takeover) -> Result<Exit> {
     let problems = if api.api_only { config.check_short_form() } else { config.check() };
     ensure_no_problems(&problems, settings.file())?;
+    let inheritance = Inheritance::open(&config, takeover, api)?;
     open_files::raise_limit();
     // Requests to the gateway have threads of their own; these are for the API, the admin endpoint and signals.
     let threads = if api.data_dir.is_some() { cores() } else { 1 };
@@ -31,14 +33,14 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Re
     log::init(&config.log)?;
     runtime.block_on(async {
         match &api.data_dir {
-            None => run_gateway(config, None, settings).await,
+            None => run_gateway(config, None, settings, inheritance).await,
             Some(folder) if api.api_only => {
                 run_api_only(&config, RunningApi::start(api, config.preset, folder, GovernedFlow::default()).await?)
                     .await
             }
             Some(folder) => {
                 let api = ApiOfGateway::start(api, folder, &config).await?;
-                run_gateway(config, Some(api), settings).await
+                run_gateway(config, Some(api), settings, inheritance).await
             }
         }
     })
@@ -67,12 +69,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, NonZero::get)
 }
 
-/// Starts a gateway with the objects that its settings name.
-async fn start(config: Config) -> Result<Gateway> {
-    let objects = objects::source(&config);
-    start_with(config, objects).await
-}
-
+/// Starts a gateway with these objects, on sockets of its own.
 pub(crate) async fn start_with(config: Config, objects: Box<dyn ObjectSource>) -> Result<Gateway> {
     Gateway::start(config, objects).await.map_err(classify)
 }
@@ -81,6 +78,7 @@ pub(crate) async fn start_with(config: Config, objects: Box<dyn ObjectSource>) -
 fn classify(error: StartError) -> anyhow::Error {
     match error {
         StartError::Listen { .. }
+        | StartError::ListenUnix { .. }
         | StartError::Name { .. }
         | StartError::ListenAdmin { .. }
         | StartError::Thread(_) => error.into(),
@@ -100,6 +98,7 @@ async fn run_gateway(
     config: Config,
     api: Option<(ApiOfGateway, ApiObjects)>,
     settings: &impl Settings,
+    Inheritance { sockets, predecessor }: Inheritance,
 ) -> Result<Exit> {
     let mut signals = Signals::listen()?;
     if config.preset == Preset::Kubernetes && config.objects.is_none() && config.concurrency <= FEW_SEATS {
@@ -110,24 +109,43 @@ async fn run_gateway(
         );
     }
     let (mut gateway, api) = match api {
-        None => (start(config.clone()).await?, None),
+        None => {
+            let objects = objects::source(&config);
+            (Gateway::start_on(config.clone(), objects, sockets).await.map_err(classify)?, None)
+        }
         Some((api, objects)) => {
-            let gateway = start_with(config.clone(), Box::new(objects)).await?;
+            let gateway = Gateway::start_on(config.clone(), Box::new(objects), sockets).await.map_err(classify)?;
             api.governed.set(gateway.flow().clone());
             (gateway, Some(api))
         }
     };
     open_files::warn_if_too_few(&config);
     memory::report(&config);
+    takeover::release(predecessor).await;
+    let mut offer = gateway.offer()?;
     announce(&gateway, &config);
     if let Some(ApiOfGateway { state: ApiState::Running(api), .. }) = &api {
         announce_api(api)?;
     }
-    reload::follow(&mut gateway, settings, &mut signals).await;
+    let end = reload::follow(&mut gateway, settings, &mut signals, &mut offer).await;
     let drain = gateway.config().timeouts.drain;
-    tracing::info!("shutting down; finishing running requests (at most {drain:?})");
+    match &end {
+        End::Stop => tracing::info!("shutting down; finishing running requests (at most {drain:?})"),
+        End::Taken(_) => tracing::info!("another process takes over; finishing running requests (at most {drain:?})"),
+    }
     let stop = async {
-        let drained = gateway.drain().await;
+        let drained = match end {
+            End::Stop => {
+                drop(offer);
+                gateway.drain().await
+            }
+            End::Taken(successor) => {
+                gateway.hand_over();
+                drop(offer);
+                successor.confirm();
+                gateway.drain_rest().await
+            }
+        };
         if let Some(api) = api {
             api.stop().await;
         }
@@ -206,7 +224,8 @@ fn announce_api(api: &RunningApi) -> Result<()> {
 
 /// The one line that says that it is ready, and where.
 fn announce(gateway: &Gateway, config: &Config) {
-    let listen: Vec<String> = gateway.addresses().iter().map(ToString::to_string).collect();
+    let unix = gateway.unix_sockets().map(|path| format!("unix:{}", path.display()));
+    let listen: Vec<String> = gateway.addresses().iter().map(ToString::to_string).chain(unix).collect();
     let upstreams: Vec<String> = config.upstreams.iter().map(|upstream| upstream.url.to_string()).collect();
     let admin = gateway.admin_address().map_or_else(|| "none".to_owned(), |address| address.to_string());
     tracing::info!(

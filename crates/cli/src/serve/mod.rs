@@ -4,6 +4,7 @@ mod lifecycle;
 mod memory;
 mod open_files;
 mod reload;
+mod takeover;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -21,6 +22,7 @@ use crate::usage::{listen_address, number};
 pub(crate) use lifecycle::start_with;
 pub(crate) use open_files::raise_limit;
 use reload::Settings;
+use takeover::Takeover;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +39,8 @@ Examples:
     kubectl --kubeconfig ./data/kubeconfig get flowschemas
   Serve only the API, with its objects in etcd:
     evenkeel serve --api-only --data-dir ./data --store etcd://127.0.0.1:2379
+  Replace a running gateway, for example by a new version, without refusing a connection:
+    evenkeel serve --config evenkeel.yaml --takeover-socket /run/evenkeel/takeover.sock --takeover
   Print the effective settings of the file, the flags and the defaults:
     evenkeel serve --config evenkeel.yaml --print-config
 
@@ -102,6 +106,15 @@ pub(crate) struct Serve {
     #[command(flatten)]
     api: ApiArgs,
 
+    /// Take the place of the gateway that runs with the same `takeoverSocket`: use its listening sockets, and let it finish its
+    /// requests and exit. Starts as usual if none runs.
+    #[arg(long)]
+    takeover: bool,
+
+    /// The Unix socket over which a later `serve --takeover` finds this gateway.
+    #[arg(long, value_name = "FILE")]
+    takeover_socket: Option<PathBuf>,
+
     /// Print the effective settings, report errors, and exit. Does not open files that the settings refer to.
     #[arg(long)]
     print_config: bool,
@@ -141,7 +154,7 @@ impl Serve {
             }
             return Ok(Exit::Success);
         }
-        lifecycle::run(config, &self.api, self)
+        lifecycle::run(config, &self.api, self, if self.takeover { Takeover::Asked } else { Takeover::No })
     }
 
     fn override_settings(&self, config: &mut Config) {
@@ -149,9 +162,12 @@ impl Serve {
             config.upstreams.clone_from(&self.upstream);
         }
         if !self.listen.is_empty() {
-            // TLS is a setting of the file's; a flag that moves a listener does not take it off.
-            let tls = config.listen.first().and_then(|listen| listen.tls.clone());
-            let at = |address: &ListenAddress| ListenConfig { address: address.clone(), tls: tls.clone() };
+            // TLS and the PROXY protocol are settings of the file's; a flag that moves a listener does not take them off.
+            let first = config.listen.first().cloned().unwrap_or_default();
+            let at = |address: &ListenAddress| {
+                let mode = first.mode.filter(|_| matches!(address, ListenAddress::Unix(_)));
+                ListenConfig { address: address.clone(), mode, ..first.clone() }
+            };
             config.listen = self.listen.iter().map(at).collect();
         }
         match &self.admin_listen {
@@ -173,6 +189,9 @@ impl Serve {
         }
         if let Some(borrowing) = self.borrowing {
             config.flow_control.borrowing = Some(borrowing);
+        }
+        if let Some(path) = &self.takeover_socket {
+            config.takeover_socket = Some(path.clone());
         }
         if let Some(workers) = self.workers {
             config.workers = usize::try_from(workers).ok();
@@ -253,9 +272,13 @@ mod tests {
 
     #[test]
     fn a_listener_that_is_moved_stays_encrypted() {
-        let file = "listen: [{address: 127.0.0.1:443, tls: {certificate: c.pem, key: k.pem}}]";
-        let moved = "listen: [{address: 127.0.0.1:444, tls: {certificate: c.pem, key: k.pem}}]";
+        let file = "listen: [{address: 127.0.0.1:443, tls: {certificate: c.pem, key: k.pem}, proxyProtocolFrom: [10.0.0.0/8]}]";
+        let moved = "listen: [{address: 127.0.0.1:444, tls: {certificate: c.pem, key: k.pem}, proxyProtocolFrom: [10.0.0.0/8]}]";
         assert_eq!(settings("--listen 127.0.0.1:444", file), Config::parse("file", moved).unwrap());
+        let file = "listen: [{address: 'unix:/run/a.sock', mode: '0660'}]";
+        let moved = "listen: [{address: 'unix:/run/b.sock', mode: '0660'}]";
+        assert_eq!(settings("--listen unix:/run/b.sock", file), Config::parse("file", moved).unwrap());
+        assert_eq!(settings("--listen 127.0.0.1:1", file).listen[0].mode, None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use evenkeel_gateway::config::ConfigFile;
+use evenkeel_gateway::sockets::{Offer, Successor};
 use evenkeel_gateway::{Config, Gateway, Reconfigured};
 
 use super::lifecycle::ensure_no_problems;
@@ -27,21 +28,43 @@ enum Reason {
     Signal,
 }
 
-/// Follows the settings until somebody asks to stop.
-pub(super) async fn follow(gateway: &mut Gateway, settings: &impl Settings, signals: &mut Signals) {
+/// Why the gateway ends.
+#[derive(Debug)]
+pub(super) enum End {
+    /// Somebody asks it to.
+    Stop,
+    /// Another process accepts connections in its place.
+    Taken(Successor),
+}
+
+/// Follows the settings until somebody asks to stop, or takes over.
+pub(super) async fn follow(
+    gateway: &mut Gateway,
+    settings: &impl Settings,
+    signals: &mut Signals,
+    offer: &mut Option<Offer>,
+) -> End {
     let mut file = settings.file().map(ConfigFile::watch);
     // The settings that need a restart and were logged: once is enough.
     let mut told = Vec::new();
     loop {
         let reason = tokio::select! {
             wish = signals.next() => match wish {
-                Wish::Stop => return,
+                Wish::Stop => return End::Stop,
                 Wish::Reload => Reason::Signal,
             },
             () = changed(&mut file) => Reason::Change,
+            successor = taken(offer) => return End::Taken(successor),
         };
         let outcome = reload(gateway, settings).await;
         tell(outcome, reason, &mut told);
+    }
+}
+
+async fn taken(offer: &mut Option<Offer>) -> Successor {
+    match offer {
+        Some(offer) => offer.taken().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -41,9 +41,11 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// Runs `evenkeel check` in a folder, with that on standard input.
+/// Runs `evenkeel check` in a folder, with that on standard input; for a Kubernetes API, if nothing else is said.
 fn check_with(folder: &Path, arguments: &[&str], input: &str) -> Output {
-    let arguments = [&["check"], arguments].concat();
+    let has = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
+    let preset: &[&str] = if has("--preset") || has("--explain") { &[] } else { &["--preset", "kubernetes"] };
+    let arguments = [&["check"], preset, arguments].concat();
     let mut command = evenkeel(&arguments);
     command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();

@@ -100,8 +100,8 @@ fn the_sidecar_s_flags_exist_and_its_ports_are_those_of_the_settings() {
     assert_command(&[vec!["evenkeel".to_owned()], words(at(gateway, &["args"]))].concat());
 
     let port = |index| seconds(at(gateway, &["ports", index, "containerPort"])).as_secs();
-    assert_eq!(port("0"), u64::from(config.listen[0].address.port()));
-    assert_eq!(port("1"), u64::from(config.admin.address.as_ref().unwrap().port()));
+    assert_eq!(port("0"), u64::from(config.listen[0].address.port().unwrap()));
+    assert_eq!(port("1"), u64::from(config.admin.address.as_ref().unwrap().port().unwrap()));
     for (probe, path) in [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")] {
         assert_eq!(at(gateway, &[probe, "httpGet", "path"]).as_str(), Some(path));
         assert_eq!(at(gateway, &[probe, "httpGet", "port"]).as_str(), Some("admin"));
@@ -237,7 +237,8 @@ fn the_compose_file_has_flags_that_exist_and_its_parts_fit() {
     let config = Config::parse("compose.yaml", &text(&printed.stdout)).unwrap();
 
     let ports = words(at(gateway, &["ports"]));
-    let (clients, admin) = (config.listen[0].address.port(), config.admin.address.as_ref().unwrap().port());
+    let (clients, admin) =
+        (config.listen[0].address.port().unwrap(), config.admin.address.as_ref().unwrap().port().unwrap());
     assert_eq!(ports, [format!("{clients}:{clients}"), format!("127.0.0.1:{admin}:{admin}")]);
     assert!(at(gateway, &["environment"]).get("EVENKEEL_ADMIN_TOKEN").is_some());
     let upstream = command.iter().find_map(|word| word.strip_prefix("--upstream=http://")).unwrap();

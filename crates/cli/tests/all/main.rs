@@ -29,6 +29,7 @@ mod pages;
 mod peer;
 mod reference;
 mod replay;
+mod restarts;
 mod schema;
 mod secret_files;
 mod serve;

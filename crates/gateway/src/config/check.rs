@@ -10,7 +10,7 @@ use http::Uri;
 use super::limits::CLIENTS_MIN;
 use super::{
     Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, RouteTimeouts, Timeouts, TracingConfig,
-    UpstreamConfig, UpstreamTls, own_address, paths,
+    UpstreamAddress, UpstreamConfig, UpstreamTls, own_address, paths,
 };
 use crate::file_access::advice;
 use crate::identity::OpenPaths;
@@ -115,13 +115,23 @@ impl Problems {
         if config.listen.is_empty() {
             self.add("listen", "there is no address to listen on; name one, as `- address: 127.0.0.1:8080`");
         }
+        for (index, listen) in config.listen.iter().enumerate() {
+            if listen.mode.is_some() && !matches!(listen.address, ListenAddress::Unix(_)) {
+                let message = "applies only to Unix sockets (`address: unix:/run/evenkeel.sock`); remove it";
+                self.add(format!("listen[{index}].mode"), message);
+            }
+        }
+        if let Some(ListenAddress::Unix(_)) = &config.admin.address {
+            let message = "the admin endpoint cannot listen on a Unix socket; set an address of this machine, as `127.0.0.1:9901`";
+            self.add("admin.address", message);
+        }
         let mut taken: Vec<(String, &ListenAddress)> = Vec::new();
         let listeners = config.listen.iter().enumerate();
         let listeners = listeners.map(|(index, listen)| (format!("listen[{index}].address"), &listen.address));
         let admin = config.admin.address.as_ref().map(|address| ("admin.address".to_owned(), address));
         for (field, address) in listeners.chain(admin) {
             // The system chooses a port of its own for each of these.
-            if address.port() == 0 {
+            if address.port() == Some(0) {
                 continue;
             }
             match taken.iter().find(|(_, other)| *other == address) {
@@ -152,7 +162,7 @@ impl Problems {
         }
         for (index, upstream) in upstreams.iter().enumerate() {
             let field = format!("upstreams[{index}]");
-            self.tls(&format!("{field}.tls"), &upstream.tls, &upstream.url);
+            self.upstream_tls(&format!("{field}.tls"), upstream);
             if !WEIGHTS.contains(&upstream.weight) {
                 self.add(format!("{field}.weight"), format!("must be from {} to {}", WEIGHTS.start(), WEIGHTS.end()));
             }
@@ -174,6 +184,16 @@ impl Problems {
                 );
                 self.add(format!("upstreams[{index}].url"), message);
             }
+        }
+    }
+
+    fn upstream_tls(&mut self, field: &str, upstream: &UpstreamConfig) {
+        match &upstream.url {
+            UpstreamAddress::Url(url) => self.tls(field, &upstream.tls, url),
+            UpstreamAddress::Unix(_) if upstream.tls != UpstreamTls::default() => {
+                self.add(field, format!("{} is a Unix socket, which is not encrypted; remove tls", upstream.url));
+            }
+            UpstreamAddress::Unix(_) => {}
         }
     }
 
@@ -225,7 +245,7 @@ impl Problems {
         paths::visit(&mut config.clone(), &mut |field, path| {
             if path.as_os_str().is_empty() {
                 self.add(field, "is missing; name a file");
-            } else if field == paths::ACCESS_FILE {
+            } else if paths::MADE.contains(&field) {
                 // It is made when the gateway starts.
             } else if let Err(error) = look_at(path) {
                 self.add(field, format!("{}: {error}; {}", path.display(), advice(&error)));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::ListenAddress;
+use super::{Cidr, ListenAddress, SocketMode};
 
 /// An address that clients connect to.
 ///
@@ -17,6 +17,13 @@ pub struct ListenConfig {
     pub address: ListenAddress,
     /// The certificate to show, if connections are encrypted.
     pub tls: Option<ServerTls>,
+    /// Where TCP balancers connect from that send the header of the PROXY protocol (version 1 or 2). Connections from there have
+    /// to begin with one; those from elsewhere must not. The default is nowhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub proxy_protocol_from: Vec<Cidr>,
+    /// Who may connect to a Unix socket, as permissions of its file. The default is `0600`, the gateway's own user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SocketMode>,
 }
 
 /// How a listener speaks TLS. The files are read again when they change.
@@ -60,7 +67,12 @@ pub(super) fn admin_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 
 impl Default for ListenConfig {
     fn default() -> Self {
-        Self { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)).into(), tls: None }
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)).into(),
+            tls: None,
+            proxy_protocol_from: Vec::new(),
+            mode: None,
+        }
     }
 }
 

@@ -1,13 +1,14 @@
-//! `ListenAddress`: an address or a name of this machine, with a port.
+//! `ListenAddress`: an address or a name of this machine, with a port, or a Unix socket.
 
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Where to listen: an address of this machine, or a name that is looked up at the start.
+/// Where to listen: an address of this machine, a name that is looked up at the start, or a Unix socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListenAddress {
@@ -15,24 +16,29 @@ pub enum ListenAddress {
     Socket(SocketAddr),
     /// A name and a port. All addresses of the name are listened on.
     Name(String, u16),
+    /// The file of a Unix socket, which the gateway makes.
+    Unix(PathBuf),
 }
 
 // === impl ListenAddress ===
 
 impl ListenAddress {
-    /// The port; zero leaves it to the system.
-    pub fn port(&self) -> u16 {
+    /// The port; zero leaves it to the system. A Unix socket has none.
+    pub fn port(&self) -> Option<u16> {
         match self {
-            Self::Socket(address) => address.port(),
-            Self::Name(_, port) => *port,
+            Self::Socket(address) => Some(address.port()),
+            Self::Name(_, port) => Some(*port),
+            Self::Unix(_) => None,
         }
     }
 
-    /// The addresses to listen on, at least one. `localhost` is this machine only, whatever a name server says.
+    /// The addresses to listen on, at least one. `localhost` is this machine only, whatever a name server says. A Unix socket
+    /// has no address.
     pub fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
         let (name, port) = match self {
             Self::Socket(address) => return Ok(vec![*address]),
             Self::Name(name, port) => (name, *port),
+            Self::Unix(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
         let mut found: Vec<SocketAddr> = Vec::new();
         if name.eq_ignore_ascii_case("localhost") {
@@ -67,6 +73,9 @@ impl FromStr for ListenAddress {
                 "{text:?} {why}; write an address or a name and a port, as `127.0.0.1:8080` or `localhost:8080`"
             ))
         };
+        if let Some(path) = text.strip_prefix(super::UNIX) {
+            return super::unix_path(text, path).map(Self::Unix);
+        }
         if text.contains("://") {
             return fault("is a URL");
         }
@@ -94,6 +103,7 @@ impl fmt::Display for ListenAddress {
         match self {
             Self::Socket(address) => address.fmt(f),
             Self::Name(name, port) => write!(f, "{name}:{port}"),
+            Self::Unix(path) => write!(f, "{}{}", super::UNIX, path.display()),
         }
     }
 }
@@ -116,7 +126,14 @@ mod tests {
 
     #[test]
     fn addresses_and_names_are_read_and_written() {
-        for text in ["127.0.0.1:8080", "[::1]:0", "localhost:8080", "gateway-1.internal:1", "my_host:65535"] {
+        for text in [
+            "127.0.0.1:8080",
+            "[::1]:0",
+            "localhost:8080",
+            "gateway-1.internal:1",
+            "my_host:65535",
+            "unix:/run/evenkeel.sock",
+        ] {
             assert_eq!(text.parse::<ListenAddress>().unwrap().to_string(), text);
         }
     }
@@ -139,6 +156,20 @@ mod tests {
         ] {
             let found = text.parse::<ListenAddress>().unwrap_err();
             assert!(found.contains(reason) && found.ends_with("`127.0.0.1:8080` or `localhost:8080`"), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_unix_socket_has_an_absolute_path_that_fits() {
+        let long = format!("unix:/{}", "x".repeat(200));
+        for (text, reason) in [
+            ("unix:", "is not absolute"),
+            ("unix:evenkeel.sock", "is not absolute"),
+            ("unix:/run/", "does not end with the name of a file"),
+            (&*long, "is longer than"),
+        ] {
+            let found = text.parse::<ListenAddress>().unwrap_err();
+            assert!(found.contains(reason) && found.ends_with("`unix:/run/evenkeel.sock`"), "{found}");
         }
     }
 

@@ -23,9 +23,10 @@ mod paths;
 mod read;
 mod requests;
 mod short;
+mod socket_mode;
 mod tracing;
 mod upstream;
-mod uri;
+mod upstream_address;
 mod wording;
 
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use cidr::masked;
 pub(crate) use limits::share;
 pub(crate) use memory::connections as connections_that_fit;
+use upstream_address::{UNIX, unix_path};
 
 pub use check::Problem;
 pub use cidr::Cidr;
@@ -58,8 +60,10 @@ pub use read::{ConfigError, is_settings};
 pub use requests::{
     PathParametersConfig, Paths, RequestIdFrom, RequestsConfig, RouteConfig, RouteTimeouts, WhenClientLeaves,
 };
+pub use socket_mode::SocketMode;
 pub use tracing::{OtlpProtocol, TracingConfig};
 pub use upstream::{Protocol, UpstreamConfig, UpstreamTls, hide_credentials};
+pub use upstream_address::UpstreamAddress;
 
 /// All settings of a gateway.
 ///
@@ -106,6 +110,9 @@ pub struct Config {
     pub debug_header: DebugHeaderConfig,
     /// How many threads serve requests. The default is one for each core.
     pub workers: Option<usize>,
+    /// The file of a Unix socket over which `evenkeel serve --takeover` takes the place of a gateway that runs. The gateway makes
+    /// it, for its own user only.
+    pub takeover_socket: Option<PathBuf>,
 }
 
 // === impl Config ===
@@ -131,6 +138,7 @@ impl Default for Config {
             tracing: TracingConfig::default(),
             debug_header: DebugHeaderConfig::default(),
             workers: None,
+            takeover_socket: None,
         }
     }
 }

@@ -4,12 +4,21 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::Uri;
 
-use super::ListenAddress;
+use super::{ListenAddress, UpstreamAddress};
 
 /// Whether a connection to this URL would arrive at this listener. Names other than `localhost` are not looked up.
-pub(super) fn is_own(url: &Uri, listen: &ListenAddress) -> bool {
+pub(super) fn is_own(upstream: &UpstreamAddress, listen: &ListenAddress) -> bool {
+    match (upstream, listen) {
+        (UpstreamAddress::Unix(one), ListenAddress::Unix(other)) => one == other,
+        (UpstreamAddress::Unix(_), _) | (_, ListenAddress::Unix(_)) => false,
+        (UpstreamAddress::Url(url), listen) => is_own_url(url, listen),
+    }
+}
+
+fn is_own_url(url: &Uri, listen: &ListenAddress) -> bool {
     let default = if url.scheme_str() == Some("https") { 443 } else { 80 };
-    if listen.port() == 0 || url.port_u16().unwrap_or(default) != listen.port() {
+    let port = url.port_u16().unwrap_or(default);
+    if listen.port() == Some(0) || listen.port() != Some(port) {
         return false;
     }
     let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
@@ -18,6 +27,7 @@ pub(super) fn is_own(url: &Uri, listen: &ListenAddress) -> bool {
         (ListenAddress::Socket(listen), Err(_)) => is_localhost(host) && is_local(listen.ip()),
         (ListenAddress::Name(name, _), Ok(host)) => is_localhost(name) && is_local(host),
         (ListenAddress::Name(name, _), Err(_)) => name.eq_ignore_ascii_case(host),
+        (ListenAddress::Unix(_), _) => false,
     }
 }
 
@@ -63,6 +73,9 @@ mod tests {
             ("http://10.0.0.5:8080", "0.0.0.0:8080", false),
             ("http://orders:8080", "0.0.0.0:8080", false),
             ("http://orders:8080", "gateway:8080", false),
+            ("unix:/run/a.sock", "unix:/run/a.sock", true),
+            ("unix:/run/b.sock", "unix:/run/a.sock", false),
+            ("http://a:80", "unix:/run/a.sock", false),
         ] {
             assert_eq!(is_own(&url.parse().unwrap(), &listen.parse().unwrap()), expected, "{url} {listen}");
         }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::{Config, IdentitySource, KeysFrom};
 
-/// The one file that the gateway makes itself.
-pub(super) const ACCESS_FILE: &str = "log.accessFile";
+/// The files that the gateway makes itself.
+pub(super) const MADE: [&str; 2] = ["log.accessFile", "takeoverSocket"];
 
 /// Shows every path that is set, with the name of its setting.
 pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)) {
@@ -33,7 +33,10 @@ pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)
         see("objects", path);
     }
     if let Some(path) = &mut config.log.access_file {
-        see(ACCESS_FILE, path);
+        see("log.accessFile", path);
+    }
+    if let Some(path) = &mut config.takeover_socket {
+        see("takeoverSocket", path);
     }
     let tracing = &mut config.tracing;
     let tls = &mut tracing.tls;

@@ -7,15 +7,17 @@ use http::Uri;
 use http::uri::Authority;
 use serde::{Deserialize, Serialize};
 
+use super::UpstreamAddress;
+
 /// A service that requests are passed on to.
 ///
 /// Not `#[non_exhaustive]`: programs that set up upstreams make it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct UpstreamConfig {
-    /// Its address: `http://host:port` or `https://host:port`. A path is put before the path of every request.
-    #[serde(with = "super::uri")]
-    pub url: Uri,
+    /// Its address: `http://host:port` or `https://host:port`, or `unix:/run/app.sock` for a Unix socket. The path of a URL is put
+    /// before the path of every request.
+    pub url: UpstreamAddress,
     /// The protocol that it speaks.
     #[serde(default)]
     pub protocol: Protocol,
@@ -62,22 +64,12 @@ pub struct UpstreamTls {
 impl UpstreamConfig {
     /// An upstream at this address, with everything else as it is by default.
     pub fn new(url: &str) -> Result<Self, String> {
-        Ok(Self {
-            url: parse_upstream(url)?,
-            protocol: Protocol::default(),
-            tls: UpstreamTls::default(),
-            weight: one(),
-        })
+        Ok(Self { url: url.parse()?, protocol: Protocol::default(), tls: UpstreamTls::default(), weight: one() })
     }
 }
 
 fn one() -> u32 {
     1
-}
-
-/// Reads the address of an upstream.
-pub(super) fn parse_upstream(text: &str) -> Result<Uri, String> {
-    parse_url(text, "an upstream", "http://127.0.0.1:9000")
 }
 
 /// Reads the address of a server. Errors say whose address it is not, and what one looks like.

@@ -3,6 +3,7 @@
 mod findings;
 pub(crate) mod generation;
 mod governing;
+mod listen;
 mod reconfigure;
 
 use std::io;
@@ -16,7 +17,6 @@ use evenkeel::FlowControl;
 use evenkeel::division::Borrowing;
 use evenkeel_api::short::ShortForm;
 use evenkeel_engine::controller::{Objects, TooFewSeats};
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -38,9 +38,10 @@ use crate::observe::spans::TracingError;
 use crate::observe::{Ended, Phase, Readiness};
 use crate::proxy::RequestRulesError;
 use crate::proxy::upstream::compare_upstreams;
-use crate::proxy::worker::{ClientQuotas, Listening, Shared, Stage, WorkerThread, bind};
+use crate::proxy::worker::{ClientQuotas, Shared, Stage, WorkerThread};
+use crate::sockets::{InheritedSockets, ListenSocket, Offer, SocketFile, TakeoverError};
 use crate::timeouts::Elapsed;
-use crate::tls::{ListenerTls, TlsError, keep_fresh};
+use crate::tls::{TlsError, keep_fresh};
 
 /// A gateway that runs, until it is drained or dropped.
 #[derive(Debug)]
@@ -48,6 +49,10 @@ pub struct Gateway {
     flow: FlowControl,
     readiness: Readiness,
     addresses: Vec<SocketAddr>,
+    /// Of the Unix sockets that it listens on.
+    socket_files: Vec<SocketFile>,
+    /// What a successor may take over, if there may be one.
+    offered: Vec<ListenSocket>,
     admin_address: Option<SocketAddr>,
     /// Whether the objects are those of the levels and matches in the settings.
     follows_settings: bool,
@@ -59,6 +64,8 @@ pub struct Gateway {
     pub(crate) replaced: Vec<Ended>,
     stage: watch::Sender<Stage>,
     workers: Vec<WorkerThread>,
+    /// Serves the admin endpoint.
+    admin_pages: Vec<BackgroundTask>,
     /// What runs on the caller's runtime.
     _background: Vec<BackgroundTask>,
 }
@@ -95,6 +102,23 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
+    /// A Unix socket cannot be listened on.
+    #[error("cannot listen on {address}: {error}; {}", Self::unix_advice(error))]
+    ListenUnix {
+        /// The socket.
+        address: ListenAddress,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// systemd passes a socket that the settings do not name.
+    #[error(
+        "systemd passed a socket that listens on {0}, which neither `listen` nor `admin.address` names; set one of them to \
+         that address, or remove it from evenkeel.socket"
+    )]
+    UnusedSocket(String),
+    /// The gateway cannot be taken over.
+    #[error(transparent)]
+    Takeover(#[from] TakeoverError),
     /// The admin endpoint's address cannot be listened on.
     #[error("cannot listen on {address}: {error}; {}", Self::listen_advice(error, "--admin-listen"))]
     ListenAdmin {
@@ -157,7 +181,16 @@ impl Gateway {
     ///
     /// Call it inside of a tokio runtime, which drives the flow control, the objects and the admin endpoint;
     /// requests have threads of their own.
-    pub async fn start(config: Config, mut objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
+    pub async fn start(config: Config, objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
+        Self::start_on(config, objects, InheritedSockets::default()).await
+    }
+
+    /// The same on sockets of another process, where the settings name their addresses.
+    pub async fn start_on(
+        config: Config,
+        mut objects: Box<dyn ObjectSource>,
+        mut inherited: InheritedSockets,
+    ) -> Result<Self, StartError> {
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
         let generation = Arc::new(Generation::open(config, None, &metrics).await?);
@@ -184,7 +217,8 @@ impl Gateway {
         if let Some(source) = objects.status() {
             readiness.set_source(source);
         }
-        let (addresses, listening, listener_files) = listen(&config, workers)?;
+        let listen::Listeners { addresses, of_workers, tls_files, socket_files, mut offered } =
+            listen::listen(&config, workers, &mut inherited)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
         let shared = Arc::new(Shared {
             flow: flow.clone(),
@@ -197,7 +231,7 @@ impl Gateway {
         let (stage, told) = watch::channel(Stage::Serving);
         let upstream_files = BackgroundTask(tokio::spawn(keep_fresh(generation.files().collect())));
         let (generations, followed) = watch::channel(generation);
-        let workers = (listening.into_iter().enumerate())
+        let workers = (of_workers.into_iter().enumerate())
             .map(|(index, listening)| {
                 WorkerThread::start(index, Arc::clone(&shared), listening, followed.clone(), told.clone())
             })
@@ -205,10 +239,11 @@ impl Gateway {
             .map_err(StartError::Thread)?;
         let mut background = vec![
             BackgroundTask(tokio::spawn(follow(objects, governing, followed.clone()))),
-            BackgroundTask(tokio::spawn(keep_fresh(listener_files))),
+            BackgroundTask(tokio::spawn(keep_fresh(tls_files))),
             BackgroundTask(tokio::spawn(flush_rejections(rejections))),
             BackgroundTask(tokio::spawn(compare_upstreams(followed.clone()))),
         ];
+        let mut admin_pages = Vec::new();
         let admin_address = match &config.admin.address {
             Some(address) => {
                 let token = AdminToken::open(&config.admin, std::env::var(TOKEN_VARIABLE).ok())?;
@@ -223,18 +258,26 @@ impl Gateway {
                 };
                 let frames_in = frames.clone();
                 let admin = Admin { flow, metrics, readiness, settings: settings_of(followed), frames, token };
-                let (address, pages) = operate(address, admin)?;
-                background.extend(pages);
+                let (address, pages) = operate(address, admin, &mut inherited, &mut offered)?;
+                admin_pages = pages;
                 background.push(BackgroundTask(tokio::spawn(Recording::new(frames_in, sources).run())));
                 address
             }
             None => None,
         };
+        if let Some(unused) = inherited.unused() {
+            return Err(StartError::UnusedSocket(unused.to_owned()));
+        }
+        if config.takeover_socket.is_none() {
+            offered.clear();
+        }
         readiness.enter(Phase::Ready);
         Ok(Self {
             flow,
             readiness,
             addresses,
+            socket_files,
+            offered,
             admin_address,
             follows_settings,
             shared,
@@ -243,6 +286,7 @@ impl Gateway {
             replaced: Vec::new(),
             stage,
             workers,
+            admin_pages,
             _background: background,
         })
     }
@@ -262,9 +306,22 @@ impl Gateway {
         &self.readiness
     }
 
-    /// Where it listens, in the order of the configuration, with the ports that the system has chosen.
+    /// The addresses that it listens on, in the order of the configuration, with the ports that the system has chosen.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// The Unix sockets that it listens on.
+    pub fn unix_sockets(&self) -> impl Iterator<Item = &Path> {
+        self.socket_files.iter().map(SocketFile::path)
+    }
+
+    /// Lets another process take over, if the settings say where.
+    pub fn offer(&mut self) -> Result<Option<Offer>, StartError> {
+        let config = self.config();
+        let sockets = std::mem::take(&mut self.offered);
+        let offer = config.takeover_socket.as_ref().map(|path| Offer::new(path, sockets));
+        offer.transpose().map_err(StartError::from)
     }
 
     /// The address of the admin endpoint; the first if there are several.
@@ -281,9 +338,30 @@ impl Gateway {
     /// when the time for it is over.
     pub async fn drain(mut self) -> Drained {
         self.readiness.enter(Phase::Draining);
-        let timeouts = self.config().timeouts.clone();
-        tokio::time::sleep(timeouts.drain_notice).await;
+        let notice = self.config().timeouts.drain_notice;
+        tokio::time::sleep(notice).await;
+        // Nobody else can connect to a Unix socket without a file.
+        self.socket_files.clear();
         self.stage.send_replace(Stage::Draining);
+        self.end().await
+    }
+
+    /// Stops accepting connections, which another process does in its place. Requests go on until [`drain_rest`](Self::drain_rest).
+    pub fn hand_over(&mut self) {
+        self.readiness.enter(Phase::Draining);
+        self.socket_files.drain(..).for_each(SocketFile::leave);
+        self.admin_pages.clear();
+        self.stage.send_replace(Stage::HandedOver);
+    }
+
+    /// Ends when the last request has, or when the time for it is over, after [`hand_over`](Self::hand_over).
+    pub async fn drain_rest(self) -> Drained {
+        self.end().await
+    }
+
+    /// Ends when the last request has, or when the time for it is over.
+    async fn end(mut self) -> Drained {
+        let timeouts = self.config().timeouts.clone();
         let all_ended = async {
             for worker in &mut self.workers {
                 worker.ended().await;
@@ -323,31 +401,10 @@ impl Gateway {
     }
 }
 
-/// The sockets of every worker, and the addresses that they are on.
-type Sockets = (Vec<SocketAddr>, Vec<Vec<Listening>>, Vec<Arc<dyn crate::tls::Refresh>>);
-
-fn listen(config: &Config, workers: usize) -> Result<Sockets, StartError> {
-    let (mut addresses, mut files) = (Vec::new(), Vec::new());
-    let mut listening: Vec<Vec<Listening>> = (0..workers).map(|_| Vec::new()).collect();
-    for (index, listen) in config.listen.iter().enumerate() {
-        let open = |tls| ListenerTls::open(tls, &format!("listen[{index}].tls"));
-        let tls = listen.tls.as_ref().map(open).transpose()?.map(Arc::new);
-        files.extend(tls.as_ref().map(|tls| tls.files()));
-        let fault = |address: SocketAddr, error| StartError::Listen { address: address.into(), error };
-        for (address, sockets) in each_of(&listen.address, |address| bind(address, workers), fault)? {
-            addresses.push(address);
-            for (of_worker, socket) in listening.iter_mut().zip(sockets) {
-                of_worker.push(Listening { socket, tls: tls.clone() });
-            }
-        }
-    }
-    Ok((addresses, listening, files))
-}
-
 /// Binds all addresses of a name. Of several, those may fail that this machine does not have, such as `::1` without IPv6.
 fn each_of<T>(
     listen: &ListenAddress,
-    bind: impl Fn(SocketAddr) -> io::Result<T>,
+    mut bind: impl FnMut(SocketAddr) -> io::Result<T>,
     fault: impl Fn(SocketAddr, io::Error) -> StartError,
 ) -> Result<Vec<T>, StartError> {
     let addresses = listen.resolve().map_err(|error| StartError::Name { address: listen.clone(), error })?;
@@ -366,19 +423,27 @@ fn each_of<T>(
 }
 
 /// Serves the admin endpoint on all addresses of a name, and returns the first.
-fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, Vec<BackgroundTask>), StartError> {
-    let bind = |address| {
-        let socket = std::net::TcpListener::bind(address)?;
-        socket.set_nonblocking(true)?;
-        let listener = TcpListener::from_std(socket)?;
-        Ok((listener.local_addr()?, listener))
+fn operate(
+    listen: &ListenAddress,
+    admin: Admin,
+    inherited: &mut InheritedSockets,
+    offered: &mut Vec<ListenSocket>,
+) -> Result<(Option<SocketAddr>, Vec<BackgroundTask>), StartError> {
+    let bind = |address: SocketAddr| {
+        let socket = match inherited.take(&address.to_string()).pop() {
+            Some(socket) => socket,
+            None => ListenSocket::tcp(std::net::TcpListener::bind(address)?)?,
+        };
+        offered.push(socket.try_clone()?);
+        let listener = socket.into_listener()?;
+        Ok((listener.address()?, listener))
     };
     if let Some(address) = open_address(listen, admin.token.as_ref())? {
         return Err(AdminTokenError::Missing(address.to_string()).into());
     }
     let bound = each_of(listen, bind, |address, error| StartError::ListenAdmin { address, error })?;
     let (router, first) = (admin.router(), bound.first().map(|(address, _)| *address));
-    let serve = |listener| BackgroundTask(tokio::spawn(admin::serve(listener, router.clone())));
+    let serve = |listener| BackgroundTask(tokio::spawn(admin::serve_on(listener, router.clone())));
     Ok((first, bound.into_iter().map(|(_, listener)| serve(listener)).collect()))
 }
 
@@ -488,6 +553,20 @@ impl StartError {
             _ => "",
         };
         format!("{cause}choose another address with `{flag}`")
+    }
+
+    /// What to do about a Unix socket that cannot be listened on.
+    fn unix_advice(error: &io::Error) -> &'static str {
+        match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                "another process listens on it; stop that, or choose another file with `--listen`"
+            }
+            io::ErrorKind::NotFound => "make its folder, or choose another file with `--listen`",
+            io::ErrorKind::PermissionDenied => {
+                "let the user that runs evenkeel write to its folder; under systemd, set `RuntimeDirectory=`"
+            }
+            _ => "choose another file with `--listen`",
+        }
     }
 }
 

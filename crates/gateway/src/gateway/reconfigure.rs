@@ -22,7 +22,7 @@ pub struct Reconfigured {
 }
 
 /// What cannot change without a restart: sockets, threads, the preset and where objects come from, and the format of the log.
-const NEEDS_RESTART: [&str; 6] = ["listen", "admin", "workers", "preset", "objects", "log.format"];
+const NEEDS_RESTART: [&str; 7] = ["listen", "admin", "workers", "preset", "objects", "log.format", "takeoverSocket"];
 
 // === impl Gateway ===
 
@@ -104,6 +104,7 @@ fn keep_fixed(before: &Config, config: &mut Config) {
     config.preset = before.preset;
     config.objects.clone_from(&before.objects);
     config.log.format = before.log.format;
+    config.takeover_socket.clone_from(&before.takeover_socket);
 }
 
 #[cfg(test)]
@@ -113,13 +114,13 @@ mod tests {
     #[test]
     fn what_is_kept_is_what_needs_a_restart() {
         let text = "{listen: [{address: 127.0.0.1:1}], admin: {address: null, hosts: [a]}, workers: 7, objects: there, \
-                    preset: kubernetes, log: {format: json}}";
+                    preset: kubernetes, log: {format: json}, takeoverSocket: /t}";
         let before = Config::default();
         let mut config = Config::parse("new", text).unwrap();
         let differences = before.differences(&config);
         assert_eq!(
             differences,
-            ["admin.address", "admin.hosts", "listen", "log.format", "objects", "preset", "workers"]
+            ["admin.address", "admin.hosts", "listen", "log.format", "objects", "preset", "takeoverSocket", "workers"]
         );
         assert!(differences.iter().all(|name| needs_restart(name)));
         keep_fixed(&before, &mut config);

@@ -15,7 +15,6 @@ use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tower_service::Service;
@@ -25,6 +24,7 @@ use super::stream_executor::{StreamExecutor, StreamService};
 use super::upgraded::upgradable;
 use super::{HostLimits, Refusals};
 use crate::identity::{Identification, Peer, Transport};
+use crate::net::Socket;
 use crate::proxy::worker::HostedConnection;
 use crate::timeouts::WriteTimeout;
 use crate::tls::ListenerTls;
@@ -46,7 +46,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Serves its requests until it ends, or until it is told to stop and the last request has ended.
-    pub(super) async fn serve<F, S, B>(self, stream: TcpStream, service: F)
+    pub(super) async fn serve<F, S, B>(self, stream: Socket, service: F)
     where
         F: Fn(HostIdentity) -> S,
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
@@ -55,7 +55,7 @@ impl Connection {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         // Events of a watch are small, and must not wait for each other.
-        let _ = stream.set_nodelay(true);
+        let _ = stream.set_nodelay();
         let Some(tls) = self.tls.clone() else {
             let peer = Peer { address: self.address, transport: Transport::Plain, certificate: None };
             let service = service(self.identity(peer));

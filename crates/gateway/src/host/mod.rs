@@ -129,7 +129,7 @@ impl Host {
         let listener = TcpListener::bind(&*addresses).await.map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
         let refusals = Refusals::default();
-        Ok(Self { acceptor: Acceptor::new(listener), address, tls, identification, limits, refusals })
+        Ok(Self { acceptor: Acceptor::new(listener.into()), address, tls, identification, limits, refusals })
     }
 
     /// Counts here what is refused because a client has too many connections.

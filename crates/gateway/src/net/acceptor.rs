@@ -4,16 +4,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
 use super::open_files::{OpenFiles, SHORTAGE, has_waiting_connection, is_shortage};
+use super::{Listener, Socket};
 use crate::observe::log::Throttle;
 
 /// A listener for clients.
 #[derive(Debug)]
 pub(crate) struct Acceptor {
-    listener: TcpListener,
+    listener: Listener,
     /// For the log.
     name: String,
     open_files: OpenFiles,
@@ -23,9 +23,9 @@ pub(crate) struct Acceptor {
 /// A connection of a client.
 #[derive(Debug)]
 pub(crate) enum Accepted {
-    Connection(TcpStream, SocketAddr),
+    Connection(Socket, SocketAddr),
     /// Too few file descriptors are left to serve it.
-    NoDescriptor(TcpStream),
+    NoDescriptor(Socket),
 }
 
 /// When no descriptor is left, this is how long it waits for some to be closed.
@@ -37,12 +37,11 @@ const SHORTAGE_PAUSE: Duration = Duration::from_millis(5);
 // === impl Acceptor ===
 
 impl Acceptor {
-    pub(crate) fn new(listener: TcpListener) -> Self {
-        let name = listener.local_addr().map_or_else(|_| "unknown".to_owned(), |address| address.to_string());
-        Self { listener, name, open_files: OpenFiles::of_process(), warnings: Throttle::default() }
+    pub(crate) fn new(listener: Listener) -> Self {
+        Self { name: listener.name(), listener, open_files: OpenFiles::of_process(), warnings: Throttle::default() }
     }
 
-    pub(crate) fn listener(&self) -> &TcpListener {
+    pub(crate) fn listener(&self) -> &Listener {
         &self.listener
     }
 
@@ -64,7 +63,7 @@ impl Acceptor {
 
     /// The next connection, whatever descriptor it has. When the system has none left, `make_room` is asked to close
     /// something, and says whether it did.
-    pub(crate) async fn accept_always(&mut self, mut make_room: impl FnMut() -> bool) -> TcpStream {
+    pub(crate) async fn accept_always(&mut self, mut make_room: impl FnMut() -> bool) -> Socket {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => return stream,

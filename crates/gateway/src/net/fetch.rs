@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use crate::config::UpstreamTls;
-use crate::net::Stream;
+use crate::net::{Socket, Stream};
 use crate::tls::{ClientTls, Offer, TlsError};
 
 /// Fetches documents from one server. Each has a connection of its own, and redirections are not followed: they could lead
@@ -84,6 +84,7 @@ impl Fetcher {
         })?;
         // If it fails, the connection is gone already.
         let _ = stream.set_nodelay(true);
+        let stream = Socket::Tcp(stream);
         let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
         // The file of the authorities may have changed.
         tls.files().refresh();

@@ -8,16 +8,15 @@ use bytes::{Buf, Bytes, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-use super::WriteNow;
+use super::{Socket, WriteNow};
 
 /// A connection, encrypted or not, on either side.
 #[derive(Debug)]
 pub(crate) enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Plain(Socket),
+    Tls(Box<TlsStream<Socket>>),
 }
 
 /// A connection of which something has been read already.
@@ -62,18 +61,18 @@ impl Stream {
     /// When it is closed, the other end is told that something has gone wrong.
     pub(crate) fn reset_on_close(&self) {
         // If it fails, the connection is gone already.
-        let _ = self.tcp().set_zero_linger();
+        let _ = self.socket().set_zero_linger();
     }
 
     /// Whether the other end has closed the connection or its half of it, also behind what has not been read.
     pub(crate) fn has_hung_up(&self) -> bool {
-        let mut polled = [PollFd::new(self.tcp(), HALF_CLOSED)];
+        let mut polled = [PollFd::new(self.socket(), HALF_CLOSED)];
         // If it fails there is nothing to see.
         let _ = poll(&mut polled, Some(&Timespec::default()));
         polled[0].revents().intersects(HALF_CLOSED | PollFlags::ERR | PollFlags::HUP)
     }
 
-    fn tcp(&self) -> &TcpStream {
+    fn socket(&self) -> &Socket {
         match self {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.get_ref().0,

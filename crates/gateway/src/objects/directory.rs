@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use evenkeel_api::Preset;
-use evenkeel_api::decode::Entry;
+use evenkeel_api::decode::ManifestEntry;
 use evenkeel_engine::controller::Objects;
 
 use super::manifests::Manifests;
@@ -56,7 +56,7 @@ impl DirectorySource {
 
     /// The objects with what the files say of them: the first time at once, and then whenever a file has changed, even if
     /// the objects are the same. Dropping the future loses nothing.
-    pub async fn next_entries(&mut self) -> Result<Vec<Entry>, ObjectsError> {
+    pub async fn next_entries(&mut self) -> Result<Vec<ManifestEntry>, ObjectsError> {
         let preset = self.preset;
         self.next_manifests().await?.entries(preset)
     }

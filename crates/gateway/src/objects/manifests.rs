@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use evenkeel_api::decode::{Entry, Manifest, Position, Problem, Problems, Strictness, parse_text};
+use evenkeel_api::decode::{Manifest, ManifestEntry, Position, Problem, Problems, Strictness, parse_text};
 use evenkeel_api::{AnyObject, Preset};
 use evenkeel_engine::controller::Objects;
 
@@ -76,7 +76,7 @@ impl Manifests {
     }
 
     /// The objects with what the files say of them, or everything that is wrong with all of the files.
-    pub(super) fn entries(&self, preset: Preset) -> Result<Vec<Entry>, ObjectsError> {
+    pub(super) fn entries(&self, preset: Preset) -> Result<Vec<ManifestEntry>, ObjectsError> {
         let mut lines = self.faults.clone();
         let mut problems = Vec::new();
         let mut places = HashMap::new();

@@ -356,7 +356,7 @@ impl RequestRecord {
                 // One that failed need not have got anything of the request.
                 upstream: (self.failed.as_ref().map(|(known, _)| known))
                     .or(upstream.map(|upstream| &upstream.target))
-                    .map(|known| &*known.authority),
+                    .map(|known| &*known.name),
                 bytes_in: self.bytes_in,
                 bytes_out: self.bytes_out,
             });

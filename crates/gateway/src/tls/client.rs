@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -11,6 +10,7 @@ use tokio_rustls::rustls::{ClientConfig, Error, InvalidMessage, RootCertStore, c
 
 use super::files::{Fresh, Refresh, TlsError, TlsFile, authorities, certificates, key, pair_error};
 use crate::config::UpstreamTls;
+use crate::net::Socket;
 
 /// TLS towards one upstream.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl ClientTls {
         Ok(Self { name, config: Fresh::new(files, move || Offers::new(&config, &group))? })
     }
 
-    pub(crate) async fn connect(&self, stream: TcpStream, offer: Offer) -> io::Result<TlsStream<TcpStream>> {
+    pub(crate) async fn connect(&self, stream: Socket, offer: Offer) -> io::Result<TlsStream<Socket>> {
         let config = {
             let offers = self.config.get();
             match offer {

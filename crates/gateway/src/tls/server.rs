@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -16,6 +15,7 @@ use super::files::{Fresh, Refresh, TlsError, TlsFile, authorities, certificates,
 use super::subject;
 use crate::config::ServerTls;
 use crate::identity::ClientCertificate;
+use crate::net::Socket;
 use crate::observe::log::Throttle;
 
 /// TLS of one listener, shared by all workers.
@@ -39,7 +39,7 @@ pub struct ServingPair {
 /// A connection on which TLS has been agreed.
 #[derive(Debug)]
 pub(crate) struct Accepted {
-    pub(crate) stream: TlsStream<TcpStream>,
+    pub(crate) stream: TlsStream<Socket>,
     pub(crate) is_http2: bool,
     pub(crate) certificate: Option<Arc<ClientCertificate>>,
 }
@@ -72,7 +72,7 @@ impl ListenerTls {
         Ok(Self { config, warnings: Mutex::default() })
     }
 
-    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Accepted> {
+    pub(crate) async fn accept(&self, stream: Socket) -> io::Result<Accepted> {
         let config = Arc::clone(&self.config.get());
         let stream = TlsAcceptor::from(config).accept(stream).await?;
         let (_, session) = stream.get_ref();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
-    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, HealthCheckConfig, IdentitySource, JwtIdentity, LogFormat,
-    PathParametersConfig, Paths, Problem, Protocol, RequestIdFrom, RouteConfig, RouteTimeouts, ServerTls,
+    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, HealthCheckConfig, IdentitySource, JwtIdentity, ListenConfig,
+    LogFormat, PathParametersConfig, Paths, Problem, Protocol, RequestIdFrom, RouteConfig, RouteTimeouts, ServerTls,
     TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
 };
 
@@ -25,6 +25,13 @@ fn everything() -> Config {
     let mut config = Config::default();
     let path = |name: &str| Path::new("folder").join(name);
     config.listen[0].tls = Some(ServerTls { certificate: path("a"), key: path("b"), client_ca: Some(path("c")) });
+    config.listen[0].proxy_protocol_from = vec!["10.0.0.0/24".parse().unwrap()];
+    config.listen.push(ListenConfig {
+        address: "unix:/run/evenkeel.sock".parse().unwrap(),
+        mode: Some("0660".parse().unwrap()),
+        ..ListenConfig::default()
+    });
+    config.takeover_socket = Some(path("takeover.sock"));
     config.upstreams = vec![UpstreamConfig {
         protocol: Protocol::Http2,
         tls: UpstreamTls {

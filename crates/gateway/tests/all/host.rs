@@ -31,7 +31,11 @@ use authority::Authority;
 async fn a_stream_that_nobody_reads_is_cut() {
     let authority = Authority::new();
     authority.sign("server", "host.test");
-    let listen = ListenConfig { address: "127.0.0.1:0".parse().unwrap(), tls: Some(authority.listen()) };
+    let listen = ListenConfig {
+        address: "127.0.0.1:0".parse().unwrap(),
+        tls: Some(authority.listen()),
+        ..ListenConfig::default()
+    };
     let identification = Identification::open(&IdentityConfig::default()).unwrap();
     let limits = HostLimits { stall: Duration::from_millis(150), ..HostLimits::default() };
     let host = Host::bind(&listen, identification, limits).await.unwrap();
@@ -70,7 +74,11 @@ async fn a_stream_that_nobody_reads_is_cut() {
 async fn api_3_an_answer_to_head_has_no_body_in_http2() {
     let authority = Authority::new();
     authority.sign("server", "host.test");
-    let listen = ListenConfig { address: "127.0.0.1:0".parse().unwrap(), tls: Some(authority.listen()) };
+    let listen = ListenConfig {
+        address: "127.0.0.1:0".parse().unwrap(),
+        tls: Some(authority.listen()),
+        ..ListenConfig::default()
+    };
     let identification = Identification::open(&IdentityConfig::default()).unwrap();
     let host = Host::bind(&listen, identification, HostLimits::default()).await.unwrap();
     let address = host.address();
@@ -123,7 +131,7 @@ async fn small_host(refused: &Arc<AtomicU64>) -> (SocketAddr, watch::Sender<bool
     let sources = vec![IdentitySource::Tokens(TokenIdentity { file })];
     let identity = IdentityConfig { sources, anonymous: AnonymousRequests::Allow, ..IdentityConfig::default() };
     let identification = Identification::open(&identity).unwrap();
-    let listen = ListenConfig { address: "127.0.0.1:0".parse().unwrap(), tls: None };
+    let listen = ListenConfig { address: "127.0.0.1:0".parse().unwrap(), tls: None, ..ListenConfig::default() };
     let limits = HostLimits { connections: 8, ..HostLimits::default() };
     let host = Host::bind(&listen, identification, limits).await.unwrap().count_refused(Arc::clone(refused));
     let address = host.address();

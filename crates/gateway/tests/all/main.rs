@@ -36,6 +36,7 @@ mod metrics;
 mod newcomers;
 mod objects_faults;
 mod paths;
+mod proxy_protocol;
 mod requests;
 mod retries;
 mod route_timeouts;
@@ -50,6 +51,7 @@ mod too_few_seats;
 #[cfg(feature = "otlp")]
 mod tracing;
 mod two_way;
+mod unix_sockets;
 mod upgrades;
 mod upstream_names;
 mod upstream_tls;

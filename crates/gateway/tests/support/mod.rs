@@ -48,7 +48,11 @@ pub struct Running {
 /// Settings for one worker on a port that the system chooses.
 pub fn config(upstreams: &[SocketAddr]) -> Config {
     Config {
-        listen: vec![ListenConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), tls: None }],
+        listen: vec![ListenConfig {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+            tls: None,
+            ..ListenConfig::default()
+        }],
         admin: AdminConfig { address: None, hosts: vec!["shop.example".to_owned()], ..AdminConfig::default() },
         upstreams: upstreams.iter().map(|address| UpstreamConfig::new(&format!("http://{address}")).unwrap()).collect(),
         workers: Some(1),

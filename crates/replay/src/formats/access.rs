@@ -42,7 +42,7 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
     })?;
     scanner.end()?;
     let time = rfc3339(&time.ok_or(Damage::Missing("time"))?).ok_or(Damage::Invalid("time"))?;
-    // While its body is received, the request has not asked for seats.
+    // The request asks for seats after its body was received.
     let arrived = time + receive.unwrap_or(0);
     let placed = schema.zip(level).map(|(schema, level)| Placed { schema, level });
     let outcome = match (&user, &placed, reason) {
@@ -67,13 +67,14 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
     })
 }
 
-/// Whether flow control rejects requests for this reason. The gateway has others, for which it gives requests up that have seats.
+/// Whether flow control rejects requests for this reason. The gateway has further reasons, for requests that already have
+/// seats.
 fn is_of_flow_control(reason: &str) -> bool {
-    // A simulated client never leaves, so that `REASONS` does not have that.
+    // A simulated client never disconnects, so that `REASONS` lacks that reason.
     REASONS.iter().chain([&Rejection::Cancelled]).any(|known| known.as_str() == reason)
 }
 
-/// Reads a whole number, which a program that writes the log anew may have written as `3.0`; `null` is none.
+/// Reads a whole number, which a program that rewrites the log may have written as `3.0`; `null` counts as absent.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number in range")]
 fn whole(scanner: &mut Scanner<'_>, name: &'static str) -> Result<Option<u32>, Damage> {
     if scanner.peek() == Some(b'n') {
@@ -85,7 +86,7 @@ fn whole(scanner: &mut Scanner<'_>, name: &'static str) -> Result<Option<u32>, D
     if is_whole { Ok(Some(number as u32)) } else { Err(Damage::Invalid(name)) }
 }
 
-/// Reads milliseconds. A request that was rejected has no service time: `null` is none.
+/// Reads milliseconds. A rejected request has no service time: `null` counts as absent.
 fn span(scanner: &mut Scanner<'_>, name: &'static str) -> Result<Nanos, Damage> {
     if scanner.peek() == Some(b'n') {
         scanner.skip()?;
@@ -142,8 +143,8 @@ mod tests {
         assert_eq!(detected.as_deref(), Some("Evenkeel access log"));
     }
 
-    /// A program that reads the log and writes it anew may order members otherwise, put white space between them, escape other
-    /// characters, and name what is absent.
+    /// A program that rewrites the log may reorder members, put white space between them, escape other characters, and write
+    /// absent values as `null`.
     #[test]
     fn a_line_that_was_written_anew_says_the_same() {
         let anew = r#" { "bytesOut" : 512, "upstream":"127.0.0.1:9000", "waitMs": 1.25e1, "serviceMs": 40.250,

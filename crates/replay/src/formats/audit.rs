@@ -11,9 +11,9 @@ use crate::record::{Action, Outcome, Record, Stage};
 use crate::timestamp::rfc3339;
 use crate::users::Users;
 
-/// What is wanted of an event.
+/// The fields of an event that a replay needs.
 #[derive(Default)]
-struct Event<'a> {
+struct AuditEvent<'a> {
     id: Option<Cow<'a, str>>,
     stage: Option<Cow<'a, str>>,
     target: Option<Cow<'a, str>>,
@@ -26,11 +26,11 @@ struct Event<'a> {
     notes: Annotations,
 }
 
-/// What is wanted of its annotations.
+/// The annotations that a replay needs.
 #[derive(Default)]
 struct Annotations {
     wait: Option<Nanos>,
-    /// Authorization comes after flow control: an event that has its decision got through.
+    /// Authorization comes after flow control: an event with its decision passed flow control.
     is_authorized: bool,
 }
 
@@ -39,14 +39,14 @@ const UNAUTHORIZED: u16 = 401;
 
 pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, Damage> {
     let mut scanner = Scanner::new(line);
-    let event = Event::scan(&mut scanner)?;
+    let event = AuditEvent::scan(&mut scanner)?;
     scanner.end()?;
     event.into_record(users)
 }
 
-// === impl Event ===
+// === impl AuditEvent ===
 
-impl<'a> Event<'a> {
+impl<'a> AuditEvent<'a> {
     fn scan(scanner: &mut Scanner<'a>) -> Result<Self, Damage> {
         let mut event = Self::default();
         scanner.object(|name, scanner| {

@@ -5,17 +5,17 @@ use std::borrow::Cow;
 use evenkeel_engine::time::{Instant, Nanos};
 
 use super::Damage;
-use super::field::Field;
+use super::field::LogField;
 use crate::record::{Action, Outcome, Record, Stage};
 use crate::timestamp::{common_log, milliseconds, rfc3339, seconds, unix_seconds};
 use crate::users::Users;
 
-/// What has been read of a line so far.
+/// The fields of a line that have been read so far.
 #[derive(Debug, Default)]
 pub(super) struct Exchange<'a> {
     start: Option<Instant>,
     end: Option<Instant>,
-    /// A time with decimals is better than one without.
+    /// A time with decimals is preferred to one without.
     end_is_exact: bool,
     length: Option<Nanos>,
     method: Option<Cow<'a, str>>,
@@ -32,30 +32,30 @@ const TOO_MANY_REQUESTS: u16 = 429;
 // === impl Exchange ===
 
 impl<'a> Exchange<'a> {
-    /// Takes note of a value. Nothing, and a dash, stand for a value that there is not.
-    pub(super) fn set(&mut self, field: Field, value: Cow<'a, str>) -> Result<(), Damage> {
+    /// Notes a value. An empty value or a dash counts as absent.
+    pub(super) fn set(&mut self, field: LogField, value: Cow<'a, str>) -> Result<(), Damage> {
         if matches!(&*value, "" | "-") {
             return Ok(());
         }
         match field {
-            Field::Start => self.start = Some(rfc3339(&value).ok_or(Damage::Invalid("the start time"))?),
-            Field::End => self.end_at(rfc3339(&value), false)?,
-            Field::EndLocal => self.end_at(common_log(&value), false)?,
-            Field::EndUnix => self.end_at(unix_seconds(&value), true)?,
-            Field::Seconds => self.length = Some(seconds(&value).ok_or(Damage::Invalid("the request time"))?),
-            Field::Milliseconds => {
+            LogField::Start => self.start = Some(rfc3339(&value).ok_or(Damage::Invalid("the start time"))?),
+            LogField::End => self.end_at(rfc3339(&value), false)?,
+            LogField::EndLocal => self.end_at(common_log(&value), false)?,
+            LogField::EndUnix => self.end_at(unix_seconds(&value), true)?,
+            LogField::Seconds => self.length = Some(seconds(&value).ok_or(Damage::Invalid("the request time"))?),
+            LogField::Milliseconds => {
                 let length = value.parse().ok().and_then(milliseconds);
                 self.length = Some(length.ok_or(Damage::Invalid("the duration"))?);
             }
-            Field::RequestLine => self.request_line(&value)?,
-            Field::Method => self.method = Some(value),
-            Field::Target => self.target = Some(value),
-            Field::Status => self.status = Some(value.parse().map_err(|_| Damage::Invalid("the status"))?),
-            Field::User => self.user = Some(value),
-            Field::Groups => self.groups = Some(value),
-            Field::Address => self.address = Some(value),
-            Field::Id => self.id = Some(value),
-            Field::Other => {}
+            LogField::RequestLine => self.request_line(&value)?,
+            LogField::Method => self.method = Some(value),
+            LogField::Target => self.target = Some(value),
+            LogField::Status => self.status = Some(value.parse().map_err(|_| Damage::Invalid("the status"))?),
+            LogField::User => self.user = Some(value),
+            LogField::Groups => self.groups = Some(value),
+            LogField::Address => self.address = Some(value),
+            LogField::Id => self.id = Some(value),
+            LogField::Other => {}
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! What access logs of nginx and Envoy can tell, and what they call it.
+//! The fields of access logs of nginx and Envoy, and their names.
 
-/// What a value of an access log is.
+/// The meaning of a value in an access log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum LogField {
     /// When the request arrived, as in RFC 3339.
     Start,
     /// When it ended, as in RFC 3339.
@@ -25,13 +25,13 @@ pub(super) enum Field {
     Groups,
     Address,
     Id,
-    /// Of no use here.
+    /// Not needed.
     Other,
 }
 
-// === impl Field ===
+// === impl LogField ===
 
-impl Field {
+impl LogField {
     /// What a variable of nginx holds.
     pub(super) fn of_nginx(variable: &str) -> Self {
         match variable {

@@ -2,7 +2,7 @@
 
 use super::Damage;
 use super::exchange::Exchange;
-use super::field::Field;
+use super::field::LogField;
 use crate::json::Scanner;
 use crate::record::Record;
 use crate::users::Users;
@@ -11,8 +11,8 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
     let mut scanner = Scanner::new(line);
     let mut exchange = Exchange::default();
     scanner.object(|name, scanner| {
-        match Field::of_member(name) {
-            Field::Other => scanner.skip()?,
+        match LogField::of_member(name) {
+            LogField::Other => scanner.skip()?,
             _ if scanner.peek() == Some(b'n') => scanner.skip()?,
             field => exchange.set(field, scanner.scalar()?)?,
         }

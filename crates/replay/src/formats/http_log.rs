@@ -1,4 +1,4 @@
-//! The request log of a kube-apiserver at verbosity 3. It has no users, but what flow control decided.
+//! The request log of a kube-apiserver at verbosity 3. It has no users, but the decisions of flow control.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,14 @@ use super::{Damage, quoted};
 use crate::record::{Action, Outcome, Placed, Record, Stage};
 use crate::timestamp::klog;
 
-/// What is wanted of a line.
+/// The fields of a line that a replay needs.
 #[derive(Default)]
-struct Line<'a> {
+struct HttpLogLine<'a> {
     verb: Option<Cow<'a, str>>,
     target: Option<Cow<'a, str>>,
     id: Option<Cow<'a, str>>,
     latency: Option<Nanos>,
-    /// There only if it was long.
+    /// Present only if the wait was long.
     wait: Option<Nanos>,
     service: Option<Nanos>,
     schema: Option<Cow<'a, str>>,
@@ -27,7 +27,7 @@ struct Line<'a> {
 
 const MARK: &str = "] \"HTTP\" ";
 
-/// Reads a line. `None`: a line about something else.
+/// Reads a line; `None` if it is not about a request.
 pub(super) fn read(line: &[u8]) -> Result<Option<Record<'_>>, Damage> {
     let text = std::str::from_utf8(line).map_err(|_| Damage::Invalid("the encoding"))?.trim_end();
     let (severity, rest) = text.split_at_checked(1).ok_or(Damage::Form)?;
@@ -39,12 +39,12 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Record<'_>>, Damage> {
     let stamp = rest.get(..day.len() + 1 + time.len()).ok_or(Damage::Form)?;
     let written = klog(stamp).ok_or(Damage::Invalid("the time"))?;
     let Some((_, fields)) = rest.split_once(MARK) else { return Ok(None) };
-    Line::scan(fields)?.into_record(written).map(Some)
+    HttpLogLine::scan(fields)?.into_record(written).map(Some)
 }
 
-// === impl Line ===
+// === impl HttpLogLine ===
 
-impl<'a> Line<'a> {
+impl<'a> HttpLogLine<'a> {
     fn scan(fields: &'a str) -> Result<Self, Damage> {
         let mut line = Self::default();
         quoted::pairs(fields, |key, value| {
@@ -79,7 +79,7 @@ impl<'a> Line<'a> {
             stage: Stage::Whole,
             arrived: written + -latency,
             written,
-            // A wait that was short is not worth a word in the log.
+            // The log leaves out short waits.
             wait: self.wait.or(self.service.map(|_| 0)),
             service: self.service,
             user: None,
@@ -97,7 +97,7 @@ fn duration(text: &str, name: &'static str) -> Result<Nanos, Damage> {
     Ok(duration.as_nanos().try_into().unwrap_or(Nanos::MAX))
 }
 
-/// The log has the names of metrics, which are between verbs and methods.
+/// The log has the verbs of metrics, some of which are methods.
 fn verb(name: &str) -> Cow<'static, str> {
     match name {
         "POST" => "create".into(),

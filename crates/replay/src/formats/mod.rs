@@ -48,10 +48,10 @@ pub enum Damage {
         /// Where in the line.
         at: usize,
     },
-    /// Something is absent.
+    /// A field is absent.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// Something does not make sense.
+    /// A field is invalid.
     #[error("{0} is invalid")]
     Invalid(&'static str),
     /// It is not a line of such a log.
@@ -89,7 +89,7 @@ impl Format {
         matches!(self, Self::Audit | Self::Access | Self::Fields)
     }
 
-    /// Finds out what kind of log starts in this way. `None`: none that is known.
+    /// Finds out the kind of a log by its first lines; `None` if it is unknown.
     pub fn detect(head: &[u8]) -> Option<Self> {
         detect::detect(head)
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::exchange::Exchange;
-use super::field::Field;
+use super::field::LogField;
 use super::{Damage, quoted};
 use crate::record::Record;
 use crate::users::Users;
@@ -14,7 +14,7 @@ pub struct Template {
     /// The text before the first value.
     start: Box<str>,
     /// The values, each with the text that follows it.
-    values: Vec<(Field, Box<str>)>,
+    values: Vec<(LogField, Box<str>)>,
 }
 
 /// Why a format string cannot be used.
@@ -30,7 +30,7 @@ pub enum TemplateError {
     /// An operator does not end.
     #[error("the operator {0:?} does not end with a percent sign")]
     Unended(String),
-    /// A value that a replay cannot do without is absent.
+    /// A field that a replay needs is absent.
     #[error("the format does not contain {0}")]
     Untold(&'static str),
 }
@@ -47,7 +47,7 @@ impl Template {
     /// Compiles a format string.
     pub fn parse(format: &str) -> Result<Self, TemplateError> {
         let mut start = String::new();
-        let mut values: Vec<(Field, String)> = Vec::new();
+        let mut values: Vec<(LogField, String)> = Vec::new();
         let mut rest = format;
         while let Some(letter) = rest.chars().next() {
             let (field, after) = match letter {
@@ -78,17 +78,17 @@ impl Template {
     }
 
     fn check(&self) -> Result<(), TemplateError> {
-        let tells = |wanted: &[Field]| self.values.iter().any(|(field, _)| wanted.contains(field));
+        let tells = |wanted: &[LogField]| self.values.iter().any(|(field, _)| wanted.contains(field));
         if self.values.is_empty() {
             return Err(TemplateError::NoValues);
         }
-        if !tells(&[Field::Start, Field::End, Field::EndLocal, Field::EndUnix]) {
+        if !tells(&[LogField::Start, LogField::End, LogField::EndLocal, LogField::EndUnix]) {
             return Err(TemplateError::Untold("the time of a request"));
         }
-        if !tells(&[Field::RequestLine, Field::Target]) {
+        if !tells(&[LogField::RequestLine, LogField::Target]) {
             return Err(TemplateError::Untold("the path of a request"));
         }
-        if !tells(&[Field::RequestLine, Field::Method]) {
+        if !tells(&[LogField::RequestLine, LogField::Method]) {
             return Err(TemplateError::Untold("the method of a request"));
         }
         Ok(())
@@ -110,7 +110,7 @@ impl Template {
                 (after, false) => rest.find(after).ok_or(Damage::Form)?,
             };
             let value = &rest[..end];
-            if *field != Field::Other {
+            if *field != LogField::Other {
                 let value = if value.contains('\\') { quoted::unescape(value)?.into() } else { Cow::Borrowed(value) };
                 exchange.set(*field, value)?;
             }
@@ -119,29 +119,29 @@ impl Template {
         exchange.into_record(users)
     }
 
-    /// Whether it tells how long requests take.
+    /// Whether the format includes how long requests take.
     pub fn tells_time_taken(&self) -> bool {
-        self.values.iter().any(|(field, _)| matches!(field, Field::Seconds | Field::Milliseconds))
+        self.values.iter().any(|(field, _)| matches!(field, LogField::Seconds | LogField::Milliseconds))
     }
 }
 
 /// A variable at the start of a text, and what follows it.
-fn nginx_value(text: &str) -> (Option<Field>, &str) {
+fn nginx_value(text: &str) -> (Option<LogField>, &str) {
     let after = &text[1..];
     if let Some((name, after)) = after.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
-        return (Some(Field::of_nginx(name)), after);
+        return (Some(LogField::of_nginx(name)), after);
     }
     let end = after.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(after.len());
     let (name, rest) = after.split_at(end);
-    if name.is_empty() { (None, rest) } else { (Some(Field::of_nginx(name)), rest) }
+    if name.is_empty() { (None, rest) } else { (Some(LogField::of_nginx(name)), rest) }
 }
 
 /// An operator at the start of a text, and what follows it. `%%` stands for a percent sign.
-fn envoy_value(text: &str) -> Result<(Option<Field>, &str), TemplateError> {
+fn envoy_value(text: &str) -> Result<(Option<LogField>, &str), TemplateError> {
     let (operator, after) = text[1..].split_once('%').ok_or_else(|| TemplateError::Unended(text.to_owned()))?;
-    // A length that the value is cut to.
+    // A limit that the value is cut to.
     let name = operator.rsplit_once("):").map_or(operator, |(name, _)| &operator[..=name.len()]);
-    Ok((if operator.is_empty() { None } else { Some(Field::of_envoy(name)) }, after))
+    Ok((if operator.is_empty() { None } else { Some(LogField::of_envoy(name)) }, after))
 }
 
 #[cfg(test)]

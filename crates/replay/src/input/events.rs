@@ -11,15 +11,15 @@ pub(super) struct Events<R> {
     reader: BufReader<R>,
     event: Vec<u8>,
     number: u64,
-    place: Place,
+    place: ListPosition,
     is_over: bool,
 }
 
-/// Where in the text the reader is.
+/// The position of the reader in the text.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct ListPosition {
     depth: u32,
-    text: Text,
+    text: StringPosition,
     in_event: bool,
     is_too_long: bool,
     layout: ObjectLayout,
@@ -33,21 +33,21 @@ pub(super) enum ObjectLayout {
     Items,
     /// In an array.
     Array,
-    /// One after the other, each on as many lines as it likes.
+    /// One after the other, each on any number of lines.
     Row,
 }
 
 /// Whether the next byte is part of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Text {
+enum StringPosition {
     #[default]
     Outside,
     Inside,
     AfterBackslash,
 }
 
-/// What a byte ends.
-enum Ended {
+/// What ends with a byte.
+enum ByteEnds {
     Nothing,
     Event,
     /// A line ends inside a string: something before was cut off.
@@ -59,7 +59,7 @@ enum Ended {
 impl<R: Read> Events<R> {
     pub(super) fn new(reader: R, layout: ObjectLayout) -> Self {
         let reader = BufReader::with_capacity(1 << 18, reader);
-        let place = Place { layout, ..Place::default() };
+        let place = ListPosition { layout, ..ListPosition::default() };
         Self { reader, event: Vec::new(), number: 0, place, is_over: false }
     }
 
@@ -82,20 +82,20 @@ impl<R: Read> Events<R> {
                 }
             };
             let mut taken = bytes.len();
-            let mut ended = Ended::Nothing;
+            let mut ended = ByteEnds::Nothing;
             for (at, byte) in bytes.iter().enumerate() {
                 ended = self.place.step(*byte, &mut self.event);
-                if !matches!(ended, Ended::Nothing) {
+                if !matches!(ended, ByteEnds::Nothing) {
                     taken = at + 1;
                     break;
                 }
             }
             self.reader.consume(taken);
             let text = match ended {
-                Ended::Nothing => continue,
-                Ended::Event if self.place.is_too_long => Err(Damage::TooLong(PART_MAX)),
-                Ended::Event => Ok(&*self.event),
-                Ended::Broken => Err(Damage::Json { problem: "a string does not end", at: self.event.len() }),
+                ByteEnds::Nothing => continue,
+                ByteEnds::Event if self.place.is_too_long => Err(Damage::TooLong(PART_MAX)),
+                ByteEnds::Event => Ok(&*self.event),
+                ByteEnds::Broken => Err(Damage::Json { problem: "a string does not end", at: self.event.len() }),
             };
             self.place.is_too_long = false;
             self.number += 1;
@@ -124,12 +124,12 @@ impl ObjectLayout {
     }
 }
 
-// === impl Place ===
+// === impl ListPosition ===
 
-impl Place {
+impl ListPosition {
     #[inline]
-    fn step(&mut self, byte: u8, event: &mut Vec<u8>) -> Ended {
-        if !self.in_event && byte == b'{' && self.text == Text::Outside && self.depth == self.layout.depth() {
+    fn step(&mut self, byte: u8, event: &mut Vec<u8>) -> ByteEnds {
+        if !self.in_event && byte == b'{' && self.text == StringPosition::Outside && self.depth == self.layout.depth() {
             self.in_event = true;
         }
         if self.in_event {
@@ -139,40 +139,40 @@ impl Place {
                 self.is_too_long = true;
             }
         }
-        if self.text != Text::Outside {
+        if self.text != StringPosition::Outside {
             return self.step_in_string(byte);
         }
         match byte {
-            b'"' => self.text = Text::Inside,
+            b'"' => self.text = StringPosition::Inside,
             b'{' | b'[' => self.depth = self.depth.saturating_add(1),
             b'}' | b']' => {
                 self.depth = self.depth.saturating_sub(1);
                 if self.in_event && self.depth <= self.layout.depth() {
                     self.in_event = false;
-                    return Ended::Event;
+                    return ByteEnds::Event;
                 }
             }
             _ => {}
         }
-        Ended::Nothing
+        ByteEnds::Nothing
     }
 
-    fn step_in_string(&mut self, byte: u8) -> Ended {
+    fn step_in_string(&mut self, byte: u8) -> ByteEnds {
         match byte {
-            _ if self.text == Text::AfterBackslash => self.text = Text::Inside,
-            b'\\' => self.text = Text::AfterBackslash,
-            b'"' => self.text = Text::Outside,
+            _ if self.text == StringPosition::AfterBackslash => self.text = StringPosition::Inside,
+            b'\\' => self.text = StringPosition::AfterBackslash,
+            b'"' => self.text = StringPosition::Outside,
             b'\n' => {
-                // No string has a line break, so this is where the text makes sense again: between two events.
+                // JSON strings have no line breaks, so that the reader resumes here: between two events.
                 let was_in_event = self.in_event;
                 *self = Self { depth: self.layout.depth(), layout: self.layout, ..Self::default() };
                 if was_in_event {
-                    return Ended::Broken;
+                    return ByteEnds::Broken;
                 }
             }
             _ => {}
         }
-        Ended::Nothing
+        ByteEnds::Nothing
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Input {
 pub struct Part<'a> {
     /// Its number, from 1 on.
     pub number: u64,
-    /// Its text, or why it cannot be had.
+    /// Its text, or why it cannot be read.
     pub text: Result<&'a [u8], Damage>,
 }
 
@@ -42,7 +42,7 @@ pub enum InputError {
     /// The file cannot be read.
     #[error("cannot read {0}: {1}")]
     Unreadable(String, #[source] io::Error),
-    /// The first lines are not those of a log that is known.
+    /// The first lines are not those of a known log.
     #[error(
         "cannot tell what kind of log {0} is: none of its first lines is a Kubernetes audit event, a line of a kube-apiserver's \
          request log, or a line of an access log of Evenkeel, nginx or Envoy; if it has a format of its own, say so with --format"
@@ -58,15 +58,15 @@ enum Parts {
 type Source = Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
 
 /// Counts what is read of a file, before it is unpacked.
-struct Counted<R> {
+struct CountedReader<R> {
     inner: R,
     bytes: Arc<AtomicU64>,
 }
 
-/// So much of a log is looked at to find out what kind it is.
+/// This much of a log is read to find out its kind.
 const HEAD: u64 = 1 << 18;
 
-/// Nothing in a log is longer: an event has a request and a response of 3 MB at most.
+/// The longest part: an event has a request and a response of 3 MB at most.
 pub(crate) const PART_MAX: usize = 16 << 20;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -105,7 +105,8 @@ impl Input {
     ) -> Result<Self, InputError> {
         let unreadable = |error| InputError::Unreadable(name.to_owned(), error);
         let bytes_read = Arc::new(AtomicU64::new(0));
-        let mut reader = BufReader::with_capacity(1 << 16, Counted { inner: reader, bytes: Arc::clone(&bytes_read) });
+        let mut reader =
+            BufReader::with_capacity(1 << 16, CountedReader { inner: reader, bytes: Arc::clone(&bytes_read) });
         let mut magic = Vec::new();
         reader.by_ref().take(2).read_to_end(&mut magic).map_err(unreadable)?;
         let is_packed = magic == GZIP;
@@ -113,7 +114,7 @@ impl Input {
         let mut unpacked: Box<dyn Read> =
             if is_packed { Box::new(MultiGzDecoder::new(BufReader::new(whole))) } else { Box::new(whole) };
         let mut head = Vec::new();
-        // What cannot be unpacked is found again, and named, when the log is read.
+        // Invalid compressed data is found again, and reported, when the log is read.
         let read = unpacked.by_ref().take(HEAD).read_to_end(&mut head);
         if head.is_empty() {
             read.map_err(unreadable)?;
@@ -148,7 +149,7 @@ impl Input {
         &self.format
     }
 
-    /// How much of it has been read, from 0 to 1; `None` if nobody knows how long it is.
+    /// How much of it has been read, from 0 to 1; `None` if its length is unknown.
     #[expect(clippy::cast_precision_loss, reason = "a part for people")]
     pub fn progress(&self) -> Option<f64> {
         let total = self.bytes_total.filter(|total| *total > 0)?;
@@ -172,7 +173,7 @@ impl Input {
     }
 }
 
-/// The format of a log whose objects are not a line each: another program has written them anew, in an array or over many lines.
+/// The format of a log with several lines for each object: another program has rewritten it, as an array or indented.
 fn spread_out(head: &[u8]) -> Option<(Format, Option<ObjectLayout>)> {
     let layout = match head.trim_ascii_start().first()? {
         b'[' => ObjectLayout::Array,
@@ -182,16 +183,16 @@ fn spread_out(head: &[u8]) -> Option<(Format, Option<ObjectLayout>)> {
     let mut objects = Events::new(head, layout);
     let mut lines = Vec::new();
     while let Some(part) = objects.next_event() {
-        // No string has a line break, so those that there are mean nothing.
+        // JSON strings have no line breaks, so that all line breaks are between tokens.
         lines.extend(part.text.unwrap_or_default().iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
         lines.push(b'\n');
     }
     Format::detect(&lines).filter(Format::is_json).map(|format| (format, Some(layout)))
 }
 
-// === impl Counted ===
+// === impl CountedReader ===
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.inner.read(buffer)?;
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);

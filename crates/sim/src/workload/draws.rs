@@ -1,4 +1,4 @@
-//! What the requests of one flow are, as its random numbers say.
+//! The random arrivals and service times of one flow.
 
 use evenkeel_engine::time::{Nanos, SECOND};
 
@@ -6,7 +6,7 @@ use super::{Arrivals, FlowGroup};
 use crate::random::{Purpose, Random};
 
 /// The arrivals and service times of one flow. They depend on the seed and on the name and number of the flow, and on nothing
-/// else: who sends the requests to a real server can draw the same.
+/// else: a client of a real server can draw the same.
 #[derive(Debug, Clone)]
 pub struct Draws {
     arrivals: Random,

@@ -40,7 +40,7 @@ pub struct Workload {
     pub simulated_events_max: u64,
 }
 
-/// A few minutes of work. A client that neither thinks nor is served for any time sends a million requests a second.
+/// A few minutes of work. A client without pauses and service times sends a million requests a second.
 pub const SIMULATED_EVENTS_MAX: u64 = 300_000_000;
 
 /// A row of the report: one flow, or several of a kind.
@@ -61,7 +61,7 @@ pub struct FlowGroup {
     pub service: Distribution,
     /// How long a request waits at most.
     pub patience: Nanos,
-    /// What a client does that is rejected.
+    /// What a client does after a rejection.
     pub on_rejection: OnRejection,
     /// When the first requests come.
     pub from: Nanos,

@@ -24,8 +24,8 @@ pub(crate) struct History {
     first_place: u64,
     /// All writes after this revision are kept.
     oldest: u64,
-    /// Between the two revisions of a gap only the differences are known, not the states: no watch can start there, and
-    /// no list can be of there. The revisions themselves are known.
+    /// Between the two revisions of a gap, only the differences are known, not the states: no watch can start there, and no
+    /// list can show a revision in between. The two revisions themselves are known.
     gaps: VecDeque<(u64, u64)>,
     bytes: usize,
     limits: HistoryLimits,
@@ -58,7 +58,7 @@ impl History {
         }
     }
 
-    /// Remembers that what happened between two revisions is known only by what it came to.
+    /// Notes a gap: of the writes between two revisions, only the resulting differences are known.
     pub(crate) fn push_gap(&mut self, from: u64, to: u64) {
         self.gaps.push_back((from, to));
         // More gaps than events could only come from a store that is never reached twice in a row.
@@ -128,7 +128,7 @@ impl History {
     }
 }
 
-/// What an event keeps alive that would be gone without it, and something for itself.
+/// The memory that an event holds: about its own, and the previous object, which nothing else keeps.
 fn weight(event: &Event) -> usize {
     const EVENT_BYTES: usize = 256;
     EVENT_BYTES + event.previous().map_or(0, |previous| previous.payload.len())

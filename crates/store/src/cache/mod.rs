@@ -25,16 +25,16 @@ use page::{Undo, page};
 /// All objects and the latest writes.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    state: RwLock<State>,
-    /// The revision, for waiters. It is sent after the state has it.
+    state: RwLock<CacheState>,
+    /// Wakes those who wait for a revision. Sent after `state` has that revision.
     revision: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct CacheState {
     kinds: [ObjectMap; Kind::ALL.len()],
     pub(crate) history: History,
-    /// Everything up to here is in.
+    /// All writes up to this revision are included.
     pub(crate) revision: u64,
     pub(crate) closed: bool,
     disconnected_since: Option<Instant>,
@@ -48,7 +48,7 @@ pub(crate) struct Write {
     pub(crate) revision: u64,
     pub(crate) kind: Kind,
     pub(crate) name: Box<str>,
-    /// What the object is now, if it still is.
+    /// The object after the write; `None` if the write deleted it.
     pub(crate) object: Option<Arc<Object>>,
 }
 
@@ -57,17 +57,17 @@ pub(crate) struct Write {
 impl Cache {
     /// A cache with the objects of a revision, and the writes that led there.
     pub(crate) fn new(kinds: [ObjectMap; Kind::ALL.len()], history: History, revision: u64) -> Self {
-        let state = State { kinds, history, revision, closed: false, disconnected_since: None, fault: None };
+        let state = CacheState { kinds, history, revision, closed: false, disconnected_since: None, fault: None };
         Self { state: RwLock::new(state), revision: watch::Sender::new(revision) }
     }
 
     /// The state, which must not be held for long.
-    pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
-        // What panicked while it held the lock was reading, or left at worst a write out.
+    pub(crate) fn state(&self) -> RwLockReadGuard<'_, CacheState> {
+        // A thread that panicked while it held the lock was reading, or at worst left out a write.
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    fn state_mut(&self) -> RwLockWriteGuard<'_, CacheState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,7 +76,7 @@ impl Cache {
         self.revision.subscribe()
     }
 
-    /// Takes in writes, in order, and that everything up to `revision` is in.
+    /// Takes in writes, in order. Then all writes up to `revision` are included.
     pub(crate) fn apply(&self, writes: impl IntoIterator<Item = Write>, revision: u64) {
         let mut state = self.state_mut();
         for write in writes {
@@ -159,21 +159,21 @@ impl Cache {
 
     pub(crate) fn freshness(&self) -> Freshness {
         let state = self.state();
-        let State { revision, disconnected_since, .. } = *state;
+        let CacheState { revision, disconnected_since, .. } = *state;
         Freshness { revision, disconnected_since, is_broken: state.fault.is_some() }
     }
 
     /// Releases the lock, and wakes waiters.
-    fn tell(&self, state: RwLockWriteGuard<'_, State>) {
+    fn tell(&self, state: RwLockWriteGuard<'_, CacheState>) {
         let revision = state.revision;
         drop(state);
         self.revision.send_replace(revision);
     }
 }
 
-// === impl State ===
+// === impl CacheState ===
 
-impl State {
+impl CacheState {
     pub(crate) fn objects(&self, kind: Kind) -> &ObjectMap {
         &self.kinds[kind as usize]
     }
@@ -196,7 +196,7 @@ impl State {
             },
             None => match objects.remove(&name) {
                 Some(previous) => Change::Deleted { previous },
-                // It came and went between two states that are known.
+                // The object was created and deleted between two known states.
                 None => return,
             },
         };

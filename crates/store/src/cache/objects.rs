@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::Object;
 
-/// Large enough that the list of chunks stays short, small enough that copying one is nothing.
+/// Large enough that the list of chunks stays short, small enough that copying a chunk costs little.
 const CHUNK_LEN_MAX: usize = 128;
 
 type Chunk = Vec<Arc<Object>>;

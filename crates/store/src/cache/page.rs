@@ -8,7 +8,8 @@ use crate::Object;
 
 use super::objects::ObjectMap;
 
-/// What has to be undone to get from a snapshot to an older state: the objects as they were, or that they were not.
+/// What has to be undone to get from a snapshot to an older state: each changed object as it was, or `None` where there was
+/// none.
 pub(crate) type Undo = BTreeMap<Box<str>, Option<Arc<Object>>>;
 
 /// Up to `limit` objects (all for zero) whose names come after `after`, and how many come after these.
@@ -25,7 +26,7 @@ pub(crate) fn page(objects: &ObjectMap, undo: &Undo, after: Option<&str>, limit:
     (items, merged.count())
 }
 
-/// Two sequences in order become one.
+/// Merges two sorted sequences into one.
 struct Merge<L: Iterator, R: Iterator> {
     left: std::iter::Peekable<L>,
     right: std::iter::Peekable<R>,

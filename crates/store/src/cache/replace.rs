@@ -1,9 +1,9 @@
 //! Resuming a cache whose feeder has missed writes that are lost.
 //!
-//! etcd forgets its history when it is compacted. A feeder that was cut off for so long that where it stopped is forgotten
-//! lists all objects again and works out what differs. Watchers get the differences, so that each of them still comes
-//! to the true state; but what happened in between is not known one by one, so that no list and no new watch may refer to
-//! a revision in the gap.
+//! etcd forgets its history when it is compacted. A feeder that was disconnected until etcd had forgotten the revision where
+//! the feeder stopped lists all objects again and works out the differences. Watchers get the differences, so that each of
+//! them still ends up with the true state. But the writes in between are not known one by one, so that no list and no new
+//! watch may refer to a revision in the gap.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use evenkeel_api::Kind;
 
 use crate::Object;
 
-use super::{Cache, ObjectMap, State, Write};
+use super::{Cache, CacheState, ObjectMap, Write};
 
 // === impl Cache ===
 
@@ -39,8 +39,8 @@ impl Cache {
     }
 }
 
-/// Whether something was written up to the revision of the state that the state knows nothing of.
-fn has_another_past(state: &State, kinds: &[ObjectMap; Kind::ALL.len()]) -> bool {
+/// Whether the new objects include a write up to the state's revision that the state does not have.
+fn has_another_past(state: &CacheState, kinds: &[ObjectMap; Kind::ALL.len()]) -> bool {
     Kind::ALL.into_iter().any(|kind| {
         let mut past = kinds[kind as usize].after(None).filter(|object| object.revision <= state.revision);
         past.any(|object| state.objects(kind).get(&object.name) != Some(object))
@@ -50,7 +50,7 @@ fn has_another_past(state: &State, kinds: &[ObjectMap; Kind::ALL.len()]) -> bool
 /// The writes that lead from the state to the given one, in the order of their revisions.
 ///
 /// A removal is given the latest revision that it can have had.
-fn differences(state: &State, kinds: &[ObjectMap; Kind::ALL.len()], revision: u64) -> Vec<Write> {
+fn differences(state: &CacheState, kinds: &[ObjectMap; Kind::ALL.len()], revision: u64) -> Vec<Write> {
     let mut writes = Vec::new();
     for kind in Kind::ALL {
         let (old, new) = (state.objects(kind), &kinds[kind as usize]);
@@ -107,7 +107,7 @@ mod tests {
         cache.replace(objects(20), 20);
         assert!(matches!(watch.next().await, Err(Error::TooOld { .. })));
         assert_eq!(cache.list(Kind::FlowSchema, None, 0).revision, 20);
-        // From there on it goes on as ever.
+        // After the gap, watches go on as usual.
         let mut watch = Watch::new(Arc::clone(&cache), WatchOptions::after(20)).unwrap();
         cache.apply([removal(&cache.get(Kind::FlowSchema, "a").unwrap(), 21)], 21);
         assert_eq!(watch.next().await.unwrap().revision, 21);

@@ -39,7 +39,7 @@ pub(crate) enum Action {
 impl Command {
     /// Rejects a command that came after the end.
     pub(crate) fn refuse(self) {
-        // Whoever asked may not be there any more.
+        // The caller may be gone.
         match self {
             Self::Write(write) => drop(write.reply.send(Err(Error::Closed))),
             Self::Compact { reply, .. } => drop(reply.send(Err(Error::Closed))),

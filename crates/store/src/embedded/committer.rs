@@ -18,50 +18,50 @@ use super::command::{Command, WriteCommand};
 use super::format::{HISTORY, META, META_REVISION, OBJECTS, Row, kind_number};
 use super::last_revision::LastRevision;
 use super::open::StoreFile;
-use super::recovery::{Fate, Fault, Touched, fate};
+use super::recovery::{Fate, Touched, WriteFault, fate};
 
 /// So many writes share a transaction at most, so that the first does not wait for too many others.
 const BATCH_MAX: usize = 512;
 
-/// After so many panics the file is not opened again.
+/// After this many panics, the file is not opened again.
 const PANICS_MAX: u32 = 3;
 
 /// Owns the database. Nobody else writes to it.
 pub(crate) struct Committer {
     file: StoreFile,
-    /// None if the file has to be opened again.
+    /// `None` if the file has to be opened again.
     database: Option<Database>,
     cache: Arc<Cache>,
     commands: mpsc::Receiver<Command>,
     /// A second record of what was acknowledged; a store in memory has none.
     last_revision: Option<LastRevision>,
     /// Set when a write has failed, and until one succeeds. Writes are refused meanwhile.
-    fault: Option<Fault>,
+    fault: Option<WriteFault>,
     /// The writes of a batch of which it is not known whether they are in the file.
     undecided: Option<Batch>,
-    /// How often redb has panicked. What it had open then is never closed, so that this must not go on for ever.
+    /// How often redb has panicked. A database that panicked stays open for ever, so that the number has a limit.
     panics: u32,
 }
 
-/// What happens to the writes of a batch.
+/// The writes of a batch, and the replies to their writers.
 #[derive(Default)]
 struct Batch {
     writes: Vec<Write>,
-    /// What was before each write.
+    /// Each object before its write.
     previous: Vec<Option<Arc<Object>>>,
     /// The objects that the batch has written so far.
     touched: Touched,
-    replies: Vec<Reply>,
+    replies: Vec<PendingReply>,
 }
 
-/// Who waits, and for what.
-struct Reply {
+/// A result that is sent to its writer after the commit.
+struct PendingReply {
     to: oneshot::Sender<Result<Write, Error>>,
     result: Result<Write, Error>,
 }
 
 /// What the thread does next.
-enum Next {
+enum NextTask {
     Command(Command),
     Recover,
     End,
@@ -94,13 +94,13 @@ impl Committer {
     pub(crate) fn run(mut self) {
         let mut carried = None;
         loop {
-            let command = match carried.take().map_or_else(|| self.next(), Next::Command) {
-                Next::Command(command) => command,
-                Next::Recover => {
+            let command = match carried.take().map_or_else(|| self.next(), NextTask::Command) {
+                NextTask::Command(command) => command,
+                NextTask::Recover => {
                     self.recover();
                     continue;
                 }
-                Next::End => return,
+                NextTask::End => return,
             };
             match command {
                 Command::Write(first) => carried = self.write(first),
@@ -109,7 +109,7 @@ impl Committer {
                 }
                 Command::Close { reply } => {
                     self.commands.close();
-                    // Whoever is told that the store is closed may open the file.
+                    // The file is released before the reply: the caller may open it again.
                     drop(self.database);
                     drop(self.file);
                     if let Some(last_revision) = &self.last_revision {
@@ -126,27 +126,27 @@ impl Committer {
     }
 
     /// Waits for a command, and after a fault no longer than until the next attempt to recover.
-    fn next(&mut self) -> Next {
-        let command = match self.fault.as_ref().map(Fault::retry_at) {
+    fn next(&mut self) -> NextTask {
+        let command = match self.fault.as_ref().map(WriteFault::retry_at) {
             None => self.commands.blocking_recv(),
-            Some(retry_at) if retry_at <= Instant::now() => return Next::Recover,
+            Some(retry_at) if retry_at <= Instant::now() => return NextTask::Recover,
             Some(retry_at) => {
                 match runtime::Builder::new_current_thread().enable_time().build() {
                     Ok(timer) => {
                         let received =
                             timer.block_on(async { timeout_at(retry_at.into(), self.commands.recv()).await });
-                        let Ok(command) = received else { return Next::Recover };
+                        let Ok(command) = received else { return NextTask::Recover };
                         command
                     }
-                    // Then the next command gives occasion for the next attempt.
+                    // Without a timer, the next command triggers the next attempt.
                     Err(_) => self.commands.blocking_recv(),
                 }
             }
         };
-        command.map_or(Next::End, Next::Command)
+        command.map_or(NextTask::End, NextTask::Command)
     }
 
-    /// Writes the first and all that wait behind it; returns the command that ended the row.
+    /// Writes the first command and all that wait behind it. Returns the command that ended the batch, if it is not a write.
     fn write(&mut self, first: WriteCommand) -> Option<Command> {
         let mut batch = Batch::default();
         let mut next_revision = self.cache.freshness().revision + 1;
@@ -192,7 +192,7 @@ impl Committer {
         }
     }
 
-    /// Does something in a transaction. Says what went wrong; then the database has to be opened again.
+    /// Runs a transaction. Returns what went wrong; then the database has to be opened again.
     fn transact(&mut self, fill: impl FnOnce(&redb::WriteTransaction) -> Outcome<()>) -> Result<(), String> {
         self.with_database(|database| {
             let transaction = database.begin_write()?;
@@ -254,7 +254,7 @@ impl Committer {
         if fate == Fate::NotWritten
             && let Some(batch) = self.undecided.take()
         {
-            batch.fail(&self.fault.as_ref().map_or(Error::Closed, Fault::refusal));
+            batch.fail(&self.fault.as_ref().map_or(Error::Closed, WriteFault::refusal));
         }
         self.database = Some(guarded(|| Ok(self.file.open()?))?);
         if let Some(batch) = self.undecided.take() {
@@ -310,11 +310,11 @@ impl Committer {
     fn break_off(&mut self, problem: String, bytes: usize) {
         tracing::error!(problem, "the store cannot be written; it refuses writes, and tries again by itself");
         self.cache.set_fault(Some(problem.clone()));
-        self.fault = Some(Fault::new(problem, bytes));
+        self.fault = Some(WriteFault::new(problem, bytes));
     }
 }
 
-/// Does something with redb, which asserts what it expects of a file. Says what went wrong.
+/// Calls redb, which asserts what it expects of a file. Returns what went wrong.
 fn guarded<T>(work: impl FnOnce() -> Outcome<T>) -> Result<T, String> {
     match caught(work) {
         Ok(done) => done.map_err(|error| error.to_string()),
@@ -342,16 +342,16 @@ impl Batch {
             self.previous.push(current);
             self.writes.push(write.clone());
         }
-        self.replies.push(Reply { to: command.reply, result: decision });
+        self.replies.push(PendingReply { to: command.reply, result: decision });
     }
 
-    /// First everybody can see the writes, and then their writers get a reply.
+    /// Makes the writes visible to everybody, and then replies to their writers.
     fn publish(self, cache: &Cache) {
         if let Some(last) = self.writes.last() {
             let revision = last.revision;
             cache.apply(self.writes, revision);
         }
-        for Reply { to, result } in self.replies {
+        for PendingReply { to, result } in self.replies {
             let _ = to.send(result);
         }
     }
@@ -361,9 +361,9 @@ impl Batch {
         self.reply_all(error);
     }
 
-    /// A refusal may have been because of a write of the same batch, and is void with it.
+    /// A rejection may have been due to a write of the same batch, so that it fails with the batch.
     fn reply_all(&mut self, error: &Error) {
-        for Reply { to, .. } in self.replies.drain(..) {
+        for PendingReply { to, .. } in self.replies.drain(..) {
             let _ = to.send(Err(error.clone()));
         }
     }

@@ -17,18 +17,18 @@ use super::{EmbeddedStore, open};
 
 const BLOCK: usize = 4096;
 const KIND: Kind = Kind::FlowSchema;
-/// Patience on a slow machine.
+/// Long enough for a slow machine.
 const SOON: Duration = Duration::from_secs(60);
 
 /// A disk with so many blocks, which fails when it is told to. Clones share it.
 #[derive(Debug, Clone)]
-struct Disk(Arc<Mutex<State>>);
+struct FailingDisk(Arc<Mutex<DiskState>>);
 
 #[derive(Debug, Default)]
-struct State {
-    /// What is read.
+struct DiskState {
+    /// What reads return.
     now: Vec<u8>,
-    /// What a loss of power leaves.
+    /// What is left after a loss of power.
     synced: Vec<u8>,
     /// The blocks that the next sync writes. Those that a failed sync could not write are not among them: systems take them
     /// for written.
@@ -38,20 +38,22 @@ struct State {
     blocks_max: usize,
     /// How many of the next writes and syncs succeed before one fails, and how many fail then.
     failures: Option<(u32, u32)>,
+    /// How many writes found no room.
+    full: u32,
 }
 
-// === impl Disk ===
+// === impl FailingDisk ===
 
-impl Disk {
+impl FailingDisk {
     fn new(blocks_max: usize) -> Self {
-        Self(Arc::new(Mutex::new(State { blocks_max, ..State::default() })))
+        Self(Arc::new(Mutex::new(DiskState { blocks_max, ..DiskState::default() })))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DiskState> {
         self.0.lock().unwrap()
     }
 
-    /// What is found after a loss of power.
+    /// The disk after a loss of power.
     fn after_loss(&self) -> Self {
         let now = self.state().synced.clone();
         let disk = Self::new(usize::MAX);
@@ -61,10 +63,10 @@ impl Disk {
     }
 }
 
-// === impl State ===
+// === impl DiskState ===
 
-impl State {
-    /// Fails if it is time to.
+impl DiskState {
+    /// Fails if a failure is due.
     fn fail(&mut self) -> io::Result<()> {
         match &mut self.failures {
             None => Ok(()),
@@ -84,7 +86,7 @@ impl State {
     }
 }
 
-impl StorageBackend for Disk {
+impl StorageBackend for FailingDisk {
     fn len(&self) -> io::Result<u64> {
         Ok(self.state().now.len() as u64)
     }
@@ -132,6 +134,7 @@ impl StorageBackend for Disk {
             let end = ((block + 1) * BLOCK - start).min(data.len());
             if !state.allocated.contains(&block) {
                 if state.allocated.len() >= state.blocks_max {
+                    state.full += 1;
                     return Err(io::ErrorKind::StorageFull.into());
                 }
                 state.allocated.insert(block);
@@ -164,13 +167,13 @@ async fn recovered(store: &EmbeddedStore) {
     assert_eq!(store.problem(), None);
 }
 
-fn open_disk(disk: &Disk) -> EmbeddedStore {
+fn open_disk(disk: &FailingDisk) -> EmbeddedStore {
     EmbeddedStore::start(open::open_again(disk.clone(), HistoryLimits::default()).unwrap()).unwrap()
 }
 
 #[tokio::test]
 async fn a_store_on_a_full_disk_takes_writes_again_when_there_is_room() {
-    let disk = Disk::new(usize::MAX);
+    let disk = FailingDisk::new(usize::MAX);
     let store = EmbeddedStore::start(open::open_new(disk.clone(), HistoryLimits::default()).unwrap()).unwrap();
     let mut watch = store.watch(WatchOptions::after(store.revision().await.unwrap())).await.unwrap();
     let room = disk.state().allocated.len() + 40;
@@ -185,7 +188,7 @@ async fn a_store_on_a_full_disk_takes_writes_again_when_there_is_room() {
         };
     };
     assert!(acknowledged.len() > 3);
-    // It is known that nothing was written, so that the client may simply try again.
+    // Nothing was written for certain, so that the client may simply try again.
     assert!(matches!(&refused, Error::Unavailable(problem) if problem.contains("no storage space")), "{refused:?}");
     assert!(store.freshness().is_broken);
     assert!(store.problem().unwrap().contains("no storage space"), "{:?}", store.problem());
@@ -194,9 +197,13 @@ async fn a_store_on_a_full_disk_takes_writes_again_when_there_is_room() {
     let compacted = store.compact(store.revision().await.unwrap()).await;
     assert!(matches!(compacted, Err(Error::Unavailable(_))), "{compacted:?}");
     assert_eq!(objects(&store).await, acknowledged);
-    // It does not call itself recovered while the disk is full, however often it tries.
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(store.freshness().is_broken);
+    // The store does not count as recovered while the disk is full, however often it tries.
+    let (full, start) = (disk.state().full, Instant::now());
+    while disk.state().full < full + 3 {
+        assert!(start.elapsed() < SOON, "it does not try: {:?}", store.problem());
+        assert!(store.freshness().is_broken);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 
     disk.state().blocks_max = usize::MAX;
     recovered(&store).await;
@@ -215,7 +222,7 @@ async fn a_store_on_a_full_disk_takes_writes_again_when_there_is_room() {
 
 #[tokio::test]
 async fn a_write_whose_sync_fails_is_written_again_before_it_is_acknowledged() {
-    let disk = Disk::new(usize::MAX);
+    let disk = FailingDisk::new(usize::MAX);
     let store = EmbeddedStore::start(open::open_new(disk.clone(), HistoryLimits::default()).unwrap()).unwrap();
     store.create(KIND, "first", payload(1).into()).await.unwrap();
     // The sync is the last thing that a write does; all before it succeeds.
@@ -234,13 +241,13 @@ async fn a_write_whose_sync_fails_is_written_again_before_it_is_acknowledged() {
         after += 1;
     };
     assert!(after > 3, "there are several writes and a sync to fail");
-    // Nothing but what has reached the disk.
+    // Only what has reached the disk is left.
     assert_eq!(objects(&open_disk(&disk.after_loss())).await, acknowledged);
 }
 
 #[tokio::test]
 async fn a_file_that_lost_what_was_acknowledged_is_not_written_to() {
-    let disk = Disk::new(usize::MAX);
+    let disk = FailingDisk::new(usize::MAX);
     let store = EmbeddedStore::start(open::open_new(disk.clone(), HistoryLimits::default()).unwrap()).unwrap();
     store.create(KIND, "a", payload(1).into()).await.unwrap();
     let old = disk.state().now.clone();
@@ -263,7 +270,7 @@ proptest! {
         faults in prop::collection::vec((0_u32..60, 1_u32..6), 1..4),
         updates in any::<bool>(),
     ) {
-        let disk = Disk::new(usize::MAX);
+        let disk = FailingDisk::new(usize::MAX);
         let store = EmbeddedStore::start(open::open_new(disk.clone(), HistoryLimits::default()).unwrap()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
@@ -284,7 +291,7 @@ proptest! {
                         }
                         Err(Error::Unavailable(_)) => {}
                         Err(Error::Unknown(_)) => {
-                            // What became of it is known as soon as the store has recovered.
+                            // The outcome of the write is known as soon as the store has recovered.
                             recovered(&store).await;
                             let found = store.get(KIND, &name, At::Latest).await.unwrap();
                             let found = found.map(|found| String::from_utf8(found.payload.to_vec()).unwrap());

@@ -18,7 +18,7 @@ use super::is_of_the_disk;
 /// The record of an open store.
 #[derive(Debug)]
 pub(crate) struct LastRevision {
-    /// None if the disk had no room for it.
+    /// `None` if the disk had no room for it.
     file: Option<File>,
     path: PathBuf,
     /// Whether the last note could not be written, which is logged once.
@@ -95,7 +95,7 @@ impl LastRevision {
         Ok(())
     }
 
-    /// Notes a revision. The write itself is on the disk, so that a failure takes nothing but the check.
+    /// Notes a revision. The write itself is on the disk already, so that a failure costs nothing but the check.
     pub(crate) fn note(&mut self, revision: u64) {
         match self.write(revision) {
             Ok(()) => self.is_failing = false,

@@ -36,10 +36,10 @@ use command::{Action, Command, WriteCommand};
 use committer::Committer;
 use open::Opened;
 
-/// So many writes can wait for their turn; further ones wait for room.
+/// This many writes can wait for their turn; further ones wait for room.
 const COMMANDS_MAX: usize = 1024;
 
-/// What redb and we ourselves say about a file; a person reads it, and no code acts on it.
+/// What redb and this crate report about a file, for people; no code acts on it.
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// A store in one file, in this process.

@@ -28,8 +28,8 @@ const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 /// All objects are in our own cache, so that redb's need not be large.
 const REDB_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Why what a backend holds cannot be used.
-enum Fault {
+/// Why the contents of a backend cannot be used.
+enum UnusableFile {
     Foreign(String),
     Damaged(String),
     NewerFormat(u32),
@@ -38,9 +38,9 @@ enum Fault {
 /// A store that is open.
 pub(crate) struct Opened {
     pub(crate) file: StoreFile,
-    /// What writes; if the disk takes no writes now, why.
+    /// The database for writes, or why the disk takes no writes now.
     pub(crate) database: Result<Database, String>,
-    /// What is in it.
+    /// The contents.
     pub(crate) cache: Cache,
     pub(crate) last_revision: Option<LastRevision>,
 }
@@ -59,7 +59,7 @@ pub(crate) fn open_file(path: &Path, limits: HistoryLimits) -> Result<Opened, Er
     if !path.try_exists().map_err(|error| file_error("look for", path, &error))? {
         create_file(path)?;
     }
-    // First without changing anything, and only if all is well for real.
+    // The file is first opened without changing it, and for writing only if all is well.
     let file = StoreFile { path: path.to_owned(), file: lock(path)?, limits };
     let (format, cache) = inspect(path, file.file.clone(), limits)?;
     let revision = cache.freshness().revision;
@@ -130,7 +130,7 @@ fn initialize(database: &Database) -> Outcome<()> {
     Ok(())
 }
 
-/// Makes a file under another name and gives it its own when it is whole, so that a crash leaves none that is not.
+/// Makes a file under another name and renames it when it is complete, so that a crash never leaves an incomplete store.
 fn create_file(path: &Path) -> Result<(), Error> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".creating-{:016x}", RandomState::new().build_hasher().finish()));
@@ -183,57 +183,58 @@ fn inspect(path: &Path, backend: SharedFile, limits: HistoryLimits) -> Result<(u
     let overlay = Overlay::new(backend).map_err(cannot)?;
     // redb asserts what it expects of a file, so that one that was cut off ends in a panic.
     let found = caught(|| look(overlay, limits))
-        .unwrap_or_else(|message| Err(Fault::Damaged(format!("its parts do not fit together: {message}"))));
+        .unwrap_or_else(|message| Err(UnusableFile::Damaged(format!("its parts do not fit together: {message}"))));
     found.map_err(|fault| match fault {
-        Fault::Foreign(problem) => Error::Foreign { path: path.to_owned(), problem },
-        Fault::Damaged(problem) => damaged(path, problem),
-        Fault::NewerFormat(found) => Error::NewerFormat { path: path.to_owned(), found, known: FORMAT },
+        UnusableFile::Foreign(problem) => Error::Foreign { path: path.to_owned(), problem },
+        UnusableFile::Damaged(problem) => damaged(path, problem),
+        UnusableFile::NewerFormat(found) => Error::NewerFormat { path: path.to_owned(), found, known: FORMAT },
     })
 }
 
 /// The format that was found, and what is in the file once it is in the present one.
-fn look(backend: impl StorageBackend, limits: HistoryLimits) -> Result<(u32, Cache), Fault> {
-    let mut database = builder().create_with_backend(backend).map_err(|error| Fault::Damaged(error.to_string()))?;
+fn look(backend: impl StorageBackend, limits: HistoryLimits) -> Result<(u32, Cache), UnusableFile> {
+    let mut database =
+        builder().create_with_backend(backend).map_err(|error| UnusableFile::Damaged(error.to_string()))?;
     match database.check_integrity() {
         Ok(true) => {}
-        Ok(false) => return Err(Fault::Damaged("its checksums do not match".to_owned())),
-        Err(error) => return Err(Fault::Damaged(error.to_string())),
+        Ok(false) => return Err(UnusableFile::Damaged("its checksums do not match".to_owned())),
+        Err(error) => return Err(UnusableFile::Damaged(error.to_string())),
     }
     let format = format_of(&database)?;
-    migrate(&database, format, STEPS).map_err(|error| Fault::Damaged(error.to_string()))?;
-    let cache = load(&database, limits).map_err(|error| Fault::Damaged(error.to_string()))?;
+    migrate(&database, format, STEPS).map_err(|error| UnusableFile::Damaged(error.to_string()))?;
+    let cache = load(&database, limits).map_err(|error| UnusableFile::Damaged(error.to_string()))?;
     Ok((format, cache))
 }
 
-fn format_of(database: &Database) -> Result<u32, Fault> {
-    let broken = |error: redb::Error| Fault::Damaged(error.to_string());
+fn format_of(database: &Database) -> Result<u32, UnusableFile> {
+    let broken = |error: redb::Error| UnusableFile::Damaged(error.to_string());
     let transaction = database.begin_read().map_err(|error| broken(error.into()))?;
     let meta = transaction.open_table(META).map_err(|error| match error {
         TableError::TableDoesNotExist(_) | TableError::TableTypeMismatch { .. } => {
-            Fault::Foreign("it is a database of another program".to_owned())
+            UnusableFile::Foreign("it is a database of another program".to_owned())
         }
         other => broken(other.into()),
     })?;
     let format = meta.get(META_FORMAT).map_err(|error| broken(error.into()))?.map_or(0, |format| format.value());
     match u32::try_from(format) {
-        Ok(0) => Err(Fault::Damaged("its format is missing".to_owned())),
+        Ok(0) => Err(UnusableFile::Damaged("its format is missing".to_owned())),
         Ok(format) if format <= FORMAT => Ok(format),
-        Ok(newer) => Err(Fault::NewerFormat(newer)),
-        Err(_) => Err(Fault::Damaged(format!("its format is {format}"))),
+        Ok(newer) => Err(UnusableFile::NewerFormat(newer)),
+        Err(_) => Err(UnusableFile::Damaged(format!("its format is {format}"))),
     }
 }
 
 // === impl StoreFile ===
 
 impl StoreFile {
-    /// All that is in the file, which is not changed. Unlike the first time, the format is the present one.
+    /// The contents of the file, which is not changed. Unlike at the first inspection, the format is the present one.
     pub(crate) fn look(&self) -> Result<Cache, Error> {
         self.file.restore_durability().map_err(|error| file_error("write", &self.path, &error))?;
         let (_, cache) = inspect(&self.path, self.file.clone(), self.limits)?;
         Ok(cache)
     }
 
-    /// Opens the database for real. Its contents should have been looked at before.
+    /// Opens the database for writing. Its contents should have been inspected before.
     pub(crate) fn open(&self) -> Result<Database, DatabaseError> {
         builder().create_with_backend(SyncedLength(self.file.clone()))
     }

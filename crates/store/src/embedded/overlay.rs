@@ -9,18 +9,18 @@ use redb::StorageBackend;
 /// Writes are kept by blocks of this many bytes.
 const BLOCK: u64 = 4096;
 
-/// What is read from `below`, with what was written since on top of it.
+/// A file of which writes stay in memory: reads return what was written since, and otherwise what `below` has.
 #[derive(Debug)]
 pub(crate) struct Overlay<B> {
     below: B,
-    written: Mutex<Written>,
+    written: Mutex<OverlayBlocks>,
 }
 
 #[derive(Debug)]
-struct Written {
+struct OverlayBlocks {
     blocks: BTreeMap<u64, Box<[u8]>>,
     len: u64,
-    /// What of `below` can still be seen: it was never cut off.
+    /// How much of `below` is still visible: the rest was cut off by a shorter length.
     below_len: u64,
 }
 
@@ -29,10 +29,10 @@ struct Written {
 impl<B: StorageBackend> Overlay<B> {
     pub(crate) fn new(below: B) -> io::Result<Self> {
         let len = below.len()?;
-        Ok(Self { below, written: Mutex::new(Written { blocks: BTreeMap::new(), len, below_len: len }) })
+        Ok(Self { below, written: Mutex::new(OverlayBlocks { blocks: BTreeMap::new(), len, below_len: len }) })
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
+    fn written(&self) -> MutexGuard<'_, OverlayBlocks> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Clone)]
-    enum Step {
+    enum OverlayStep {
         Write(u16, Vec<u8>),
         SetLen(u16),
     }
@@ -126,8 +126,8 @@ mod tests {
             start in vec(any::<u8>(), 0..20_000),
             steps in vec(
                 prop_oneof![
-                    (0_u16..30_000, vec(any::<u8>(), 1..9_000)).prop_map(|(at, data)| Step::Write(at, data)),
-                    (0_u16..30_000).prop_map(Step::SetLen),
+                    (0_u16..30_000, vec(any::<u8>(), 1..9_000)).prop_map(|(at, data)| OverlayStep::Write(at, data)),
+                    (0_u16..30_000).prop_map(OverlayStep::SetLen),
                 ],
                 0..12,
             ),
@@ -139,13 +139,13 @@ mod tests {
             let mut model = start.clone();
             for step in steps {
                 match step {
-                    Step::Write(at, data) => {
+                    OverlayStep::Write(at, data) => {
                         let at = usize::from(at);
                         model.resize(model.len().max(at + data.len()), 0);
                         model[at..at + data.len()].copy_from_slice(&data);
                         overlay.write(at as u64, &data).unwrap();
                     }
-                    Step::SetLen(len) => {
+                    OverlayStep::SetLen(len) => {
                         model.resize(usize::from(len), 0);
                         overlay.set_len(u64::from(len)).unwrap();
                     }

@@ -18,7 +18,7 @@ const SECTOR: usize = 512;
 
 /// A disk that remembers what was not synced yet.
 #[derive(Debug, Clone, Default)]
-struct Disk(Arc<Mutex<Contents>>);
+struct UnsyncedDisk(Arc<Mutex<Contents>>);
 
 #[derive(Debug, Clone, Default)]
 struct Contents {
@@ -26,8 +26,8 @@ struct Contents {
     now: Vec<u8>,
 }
 
-impl Disk {
-    /// What is found when the power is back: of the sectors that differ, each in its old or in its new state.
+impl UnsyncedDisk {
+    /// The disk when the power is back: each sector that differs is in its old or in its new state.
     fn after_loss(&self, mut keep_new: impl FnMut() -> bool) -> Vec<u8> {
         let contents = self.0.lock().unwrap().clone();
         let (mut found, now) = (contents.synced, contents.now);
@@ -45,7 +45,7 @@ impl Disk {
     }
 }
 
-impl StorageBackend for Disk {
+impl StorageBackend for UnsyncedDisk {
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.lock().unwrap().now.len() as u64)
     }
@@ -78,7 +78,7 @@ impl StorageBackend for Disk {
 /// A disk that fails when its time has come, as if the power went off; what is written after that is lost.
 #[derive(Debug)]
 struct Failing {
-    disk: Disk,
+    disk: UnsyncedDisk,
     operations_left: Mutex<u32>,
 }
 
@@ -116,7 +116,7 @@ impl StorageBackend for Failing {
 }
 
 /// Writes until the power goes off; returns the payload's number of every acknowledged object.
-fn write_until_loss(disk: &Disk, operations: u32) -> Vec<(String, u64)> {
+fn write_until_loss(disk: &UnsyncedDisk, operations: u32) -> Vec<(String, u64)> {
     drop(open::open_new(disk.clone(), HistoryLimits::default()).unwrap());
     let failing = Failing { disk: disk.clone(), operations_left: Mutex::new(operations) };
     let Ok(opened) = open::open_again(failing, HistoryLimits::default()) else { return Vec::new() };
@@ -138,7 +138,7 @@ fn write_until_loss(disk: &Disk, operations: u32) -> Vec<(String, u64)> {
 
 #[tokio::test]
 async fn a_write_that_fails_is_told_by_the_freshness() {
-    let disk = Disk::default();
+    let disk = UnsyncedDisk::default();
     drop(open::open_new(disk.clone(), HistoryLimits::default()).unwrap());
     let failing = Failing { disk, operations_left: Mutex::new(100) };
     let store = EmbeddedStore::start(open::open_again(failing, HistoryLimits::default()).unwrap()).unwrap();
@@ -155,7 +155,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, rng_algorithm: RngAlgorithm::ChaCha, ..ProptestConfig::default() })]
     #[test]
     fn what_was_answered_survives_a_loss_of_power(operations in 1_u32..400, seed in any::<u64>()) {
-        let disk = Disk::default();
+        let disk = UnsyncedDisk::default();
         let acknowledged = write_until_loss(&disk, operations);
         let mut state = seed | 1;
         let found = disk.after_loss(|| {

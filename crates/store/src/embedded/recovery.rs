@@ -24,7 +24,7 @@ const PROBE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A write has failed, and writes are refused until one succeeds.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct WriteFault {
     problem: String,
     retry_at: Instant,
     pause: Duration,
@@ -43,9 +43,9 @@ pub(super) enum Fate {
     Written,
 }
 
-// === impl Fault ===
+// === impl WriteFault ===
 
-impl Fault {
+impl WriteFault {
     /// Writing this many bytes failed for that reason.
     pub(super) fn new(problem: String, bytes: usize) -> Self {
         // What is written beside the objects themselves is about as much again.
@@ -71,14 +71,14 @@ impl Fault {
         self.retry_at = Instant::now() + self.pause;
     }
 
-    /// What writers are told.
+    /// The error that writers get.
     pub(super) fn refusal(&self) -> Error {
         Error::Unavailable(format!("a write to the disk failed, and the store cannot be written yet: {}", self.problem))
     }
 
     /// Writes something, and removes it: opening a file succeeds on a full disk, too.
     pub(super) fn probe(&self, database: &Database) -> Outcome<()> {
-        // Not all the same, which a file system could store in no room at all.
+        // Random-looking bytes: a file system could store equal ones without using any room.
         let mut state = 1_u32;
         let bytes: Vec<u8> = std::iter::repeat_with(|| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -11,12 +11,12 @@ use redb::StorageBackend;
 
 /// The lock is given back when the last clone is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct SharedFile(Arc<Shared>);
+pub(crate) struct SharedFile(Arc<LockedFile>);
 
 #[derive(Debug)]
-struct Shared {
+struct LockedFile {
     backend: Box<dyn StorageBackend>,
-    /// Whether a sync has failed, and not all of the file has been written again since.
+    /// Whether a sync has failed and the whole file has not been written again since.
     has_failed_sync: AtomicBool,
 }
 
@@ -27,7 +27,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 impl SharedFile {
     pub(crate) fn new(backend: impl StorageBackend) -> Self {
-        Self(Arc::new(Shared { backend: Box::new(backend), has_failed_sync: AtomicBool::new(false) }))
+        Self(Arc::new(LockedFile { backend: Box::new(backend), has_failed_sync: AtomicBool::new(false) }))
     }
 
     /// Makes sure that what is read from the file is also on the disk.
@@ -43,7 +43,7 @@ impl SharedFile {
         while offset < len {
             let chunk_len = usize::try_from(len - offset).unwrap_or(usize::MAX).min(CHUNK_BYTES);
             let chunk = self.read(offset, chunk_len)?;
-            // A part that was never written takes no room on the disk, and should not begin to.
+            // Holes in the file take no room on the disk, and are not filled.
             if chunk.iter().any(|byte| *byte != 0) {
                 self.write(offset, &chunk)?;
             }

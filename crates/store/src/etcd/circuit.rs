@@ -50,7 +50,7 @@ impl Circuit {
 
     /// Waits until it is open.
     pub(crate) async fn opened(&self) {
-        // The sender is here, so that this cannot fail.
+        // This struct owns the sender, so that waiting cannot fail.
         let _ = self.state.subscribe().wait_for(Option::is_some).await;
     }
 }

@@ -28,7 +28,7 @@ use super::messages::{
 /// A page of the largest objects that etcd takes fits into this.
 const MESSAGE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// etcd hangs up on clients that ask whether it is there more often than every five seconds.
+/// etcd closes connections of clients that send keep-alive pings more often than every five seconds.
 const KEEP_ALIVE: Duration = Duration::from_secs(6);
 const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(2);
 
@@ -37,12 +37,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Between two attempts in the background to reach any member.
 const PROBE_PAUSE: Duration = Duration::from_millis(500);
 
-/// The members of a cluster, and the one that is talked to.
+/// The members of a cluster, and the one in use.
 #[derive(Debug)]
 pub(crate) struct Client {
     members: Vec<Channel>,
     current: AtomicUsize,
-    /// Tells of every change of `current`.
+    /// Notifies of every change of `current`.
     moved: watch::Sender<usize>,
     circuit: Circuit,
     login: Option<EtcdLogin>,
@@ -185,7 +185,7 @@ impl Client {
         }
     }
 
-    /// Opens a watch at the member that is talked to now, and returns when etcd has said something.
+    /// Opens a watch at the member in use, and returns after etcd's first response.
     pub(crate) async fn watch(
         &self,
         create: WatchCreateRequest,
@@ -206,7 +206,7 @@ impl Client {
         Err(failure)
     }
 
-    /// Told when another member is talked to.
+    /// Notifies when another member is used.
     pub(crate) fn moved(&self) -> watch::Receiver<usize> {
         self.moved.subscribe()
     }
@@ -254,7 +254,7 @@ impl Client {
         Ok((first, responses))
     }
 
-    /// Adds what every request carries: that a member without a leader rejects it, and our token.
+    /// Adds what every request carries: a demand that a member without a leader rejects it, and our token.
     async fn sign<Q>(&self, member: usize, request: &mut Request<Q>) -> Result<(), Status> {
         request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
         if let Some(login) = &self.login {
@@ -304,7 +304,7 @@ impl From<Status> for CallError {
             source = error.source();
         }
         match status.code() {
-            // Refused before anything was done, and another member may know better.
+            // The member refused before it did anything, and another one may accept.
             Code::Unavailable if status.message() == "etcdserver: no leader" => {
                 Self::NotSent(status.message().to_owned())
             }
@@ -328,7 +328,7 @@ impl From<CallError> for Error {
         match failure {
             CallError::Refused(status) => match status.code() {
                 Code::Unauthenticated | Code::PermissionDenied => Self::Denied(status.message().to_owned()),
-                // A wrong password, and none where one is wanted.
+                // A wrong password, or none where etcd demands one.
                 Code::InvalidArgument
                     if ["authentication failed", "user name is empty"]
                         .iter()

@@ -22,8 +22,7 @@ use crate::{Error, HistoryLimits};
 pub struct EtcdConfig {
     /// Members of the cluster, each as `host:port`. One that cannot be reached is passed over.
     pub endpoints: Vec<String>,
-    /// What all keys begin with. It has to be ours alone, unless what else is under it never changes much: every change
-    /// under the prefix is sent to us.
+    /// The prefix of all keys. It should be used by Evenkeel alone: every change under the prefix is sent to us.
     pub prefix: String,
     /// How to encrypt; `None` for plain text.
     pub tls: Option<EtcdTls>,

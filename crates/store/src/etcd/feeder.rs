@@ -1,4 +1,4 @@
-//! The task that keeps the cache up to date: it watches etcd, and begins again where it was whenever that ends.
+//! The task that keeps the cache up to date: it watches etcd, and resumes where it stopped whenever the watch ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use tonic::Streaming;
 use crate::cache::{Cache, Write};
 
 use super::messages::{EventType, WatchCreateRequest, WatchEvent, WatchResponse, revision_of, signed, unsigned};
-use super::read::Reader;
+use super::read::EtcdReader;
 
 /// The longest pause between two attempts.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(20);
 
 /// Feeds a cache from a cluster.
 pub(crate) struct Feeder {
-    pub(crate) reader: Arc<Reader>,
+    pub(crate) reader: Arc<EtcdReader>,
     pub(crate) cache: Arc<Cache>,
     /// The newest of the store's own writes.
     pub(crate) written: Arc<AtomicU64>,
@@ -26,8 +26,8 @@ pub(crate) struct Feeder {
 
 /// Why a watch has ended.
 #[derive(Debug)]
-enum End {
-    /// The connection is gone, or another member is talked to now. Where it was it goes on.
+enum WatchEnd {
+    /// The connection is lost, or another member is in use now. The watch resumes where it stopped.
     Lost(String),
     /// The next events are lost.
     Gone(String),
@@ -44,8 +44,8 @@ impl Feeder {
             let end = self.follow(revision, &mut lost_at).await;
             self.cache.set_disconnected(Instant::now());
             let relisted = match end {
-                End::Lost(reason) => {
-                    // Said once, however long it takes.
+                WatchEnd::Lost(reason) => {
+                    // Logged once, however long it takes.
                     if lost_at.is_none() {
                         lost_at = Some(Instant::now());
                         tracing::warn!(
@@ -56,7 +56,7 @@ impl Feeder {
                     }
                     Ok(())
                 }
-                End::Gone(reason) => {
+                WatchEnd::Gone(reason) => {
                     tracing::warn!(revision, reason, "cannot resume the watch of etcd; listing all objects");
                     self.relist().await
                 }
@@ -64,7 +64,7 @@ impl Feeder {
             if let Err(error) = &relisted {
                 tracing::warn!(%error, "cannot list the objects in etcd");
             }
-            // Whoever made progress may try again at once.
+            // After progress, the next attempt may follow at once.
             let progressed = relisted.is_ok() && self.cache.freshness().revision > revision;
             pause = if progressed { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
             sleep(pause).await;
@@ -72,7 +72,7 @@ impl Feeder {
     }
 
     /// Watches from a revision on, until that ends.
-    async fn follow(&self, revision: u64, lost_at: &mut Option<Instant>) -> End {
+    async fn follow(&self, revision: u64, lost_at: &mut Option<Instant>) -> WatchEnd {
         let client = &self.reader.client;
         let mut moved = client.moved();
         let range = self.reader.keys.all();
@@ -85,7 +85,7 @@ impl Feeder {
         };
         let (first, responses) = match client.watch(create).await {
             Ok(opened) => opened,
-            Err(failure) => return End::Lost(crate::Error::from(failure).to_string()),
+            Err(failure) => return WatchEnd::Lost(crate::Error::from(failure).to_string()),
         };
         if let Some(lost_at) = lost_at.take() {
             tracing::info!(revision, after = ?lost_at.elapsed(), "the watch of etcd has resumed");
@@ -97,27 +97,27 @@ impl Feeder {
                     // What was written after the backup is gone. What was written since it was restored is in the list
                     // that is asked for next, or is noted again.
                     self.written.store(0, Ordering::Release);
-                    return End::Gone(format!("etcd is back at revision {newest}"));
+                    return WatchEnd::Gone(format!("etcd is back at revision {newest}"));
                 }
                 Ok(_) => {}
-                Err(error) => return End::Lost(error.to_string()),
+                Err(error) => return WatchEnd::Lost(error.to_string()),
             }
         }
         let member = client.current();
         let end = tokio::select! {
             end = self.take_in(first, responses) => {
-                if matches!(end, End::Lost(_)) {
+                if matches!(end, WatchEnd::Lost(_)) {
                     client.leave(member);
                 }
                 end
             }
-            _ = moved.changed() => End::Lost("the connection moved to another member".to_owned()),
+            _ = moved.changed() => WatchEnd::Lost("the connection moved to another member".to_owned()),
         };
         end
     }
 
     /// Takes in what etcd sends.
-    async fn take_in(&self, first: WatchResponse, mut responses: Streaming<WatchResponse>) -> End {
+    async fn take_in(&self, first: WatchResponse, mut responses: Streaming<WatchResponse>) -> WatchEnd {
         let mut pending = Vec::new();
         let mut response = first;
         loop {
@@ -127,7 +127,8 @@ impl Feeder {
             if response.created {
                 self.cache.set_connected();
             } else if response.events.is_empty() && !response.fragment && pending.is_empty() {
-                // Sent to this one watch, in its place between the events: nothing up to here is still to come.
+                // The progress notification was sent to this very watch, in order with its events: all events up to its
+                // revision have arrived.
                 self.cache.apply([], revision_of(response.header.as_ref()));
             }
             pending.append(&mut response.events);
@@ -136,19 +137,19 @@ impl Feeder {
             }
             response = match responses.message().await {
                 Ok(Some(response)) => response,
-                Ok(None) => return End::Lost("the member ended the watch".to_owned()),
-                Err(status) => return End::Lost(status.message().to_owned()),
+                Ok(None) => return WatchEnd::Lost("the member ended the watch".to_owned()),
+                Err(status) => return WatchEnd::Lost(status.message().to_owned()),
             };
         }
     }
 
-    fn canceled(&self, response: &WatchResponse) -> End {
+    fn canceled(&self, response: &WatchResponse) -> WatchEnd {
         if response.compact_revision > 0 {
-            return End::Gone(format!("compacted up to revision {}", response.compact_revision));
+            return WatchEnd::Gone(format!("compacted up to revision {}", response.compact_revision));
         }
-        // Without a token that holds, etcd gives no reason that could be told from others.
+        // Without a valid token, etcd gives no reason that could be told from others.
         self.reader.client.forget_token();
-        End::Lost(response.cancel_reason.clone())
+        WatchEnd::Lost(response.cancel_reason.clone())
     }
 
     fn apply(&self, events: Vec<WatchEvent>) {

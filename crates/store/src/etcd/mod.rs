@@ -29,7 +29,7 @@ pub use config::{EtcdConfig, EtcdIdentity, EtcdLogin, EtcdTls};
 use feeder::Feeder;
 use keys::Keys;
 use messages::{CompactionRequest, CompactionResponse, signed};
-use read::{Reader, out_of_range};
+use read::{EtcdReader, out_of_range};
 use write::{Conditional, Done};
 
 /// How long a write waits for the cache to have it. Afterwards reads go to etcd until the cache has caught up.
@@ -39,7 +39,7 @@ const CACHE_WAIT: Duration = Duration::from_secs(1);
 ///
 /// Reads and watches are served from a cache that a watch of etcd keeps up to date. [`Freshness`] says how far it is.
 pub struct EtcdStore {
-    reader: Arc<Reader>,
+    reader: Arc<EtcdReader>,
     cache: Arc<Cache>,
     feeder: AbortHandle,
     prober: AbortHandle,
@@ -57,7 +57,7 @@ impl EtcdStore {
     /// not let us in.
     pub async fn open(config: &EtcdConfig) -> Result<Self, Error> {
         let client = Arc::new(Client::new(config)?);
-        let reader = Arc::new(Reader { client, keys: Keys::new(&config.prefix) });
+        let reader = Arc::new(EtcdReader { client, keys: Keys::new(&config.prefix) });
         let (kinds, revision) = reader.list_all().await?;
         let cache = Arc::new(Cache::new(kinds, History::new(revision, config.history), revision));
         let written = Arc::new(AtomicU64::new(0));
@@ -202,7 +202,7 @@ impl EtcdStore {
     }
 
     fn shut(&self) {
-        // Watches first: a writer that is rejected can see there that the store is closed.
+        // Watches end first: a writer that is rejected can see from them that the store is closed.
         self.cache.close();
         self.closed.store(true, Ordering::Release);
         self.feeder.abort();

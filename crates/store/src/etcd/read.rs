@@ -17,20 +17,20 @@ const PAGE: usize = 128;
 
 /// Reads from a cluster.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct EtcdReader {
     pub(crate) client: Arc<Client>,
     pub(crate) keys: Keys,
 }
 
 /// An object, if it is there, and the revision at which that was true.
-pub(crate) struct Found {
+pub(crate) struct ReadObject {
     pub(crate) revision: u64,
     pub(crate) object: Option<Arc<Object>>,
 }
 
-// === impl Reader ===
+// === impl EtcdReader ===
 
-impl Reader {
+impl EtcdReader {
     /// The newest revision of the whole etcd.
     pub(crate) async fn revision(&self) -> Result<u64, Error> {
         let KeyRange { start, .. } = self.keys.all();
@@ -40,11 +40,11 @@ impl Reader {
     }
 
     /// One object, at a revision; the newest for zero.
-    pub(crate) async fn get(&self, kind: Kind, name: &str, revision: u64) -> Result<Found, Error> {
+    pub(crate) async fn get(&self, kind: Kind, name: &str, revision: u64) -> Result<ReadObject, Error> {
         let request = RangeRequest { key: self.keys.key(kind, name), ..RangeRequest::default() };
         let response = self.range(request, revision).await?;
         let object = response.kvs.first().and_then(|kv| self.keys.object(kv));
-        Ok(Found { revision: revision_of(response.header.as_ref()), object })
+        Ok(ReadObject { revision: revision_of(response.header.as_ref()), object })
     }
 
     /// The objects of a kind at a revision (the newest for zero), by as many pages as it takes.
@@ -89,10 +89,10 @@ impl Reader {
         Ok((kinds, revision))
     }
 
-    /// Whether the objects of a kind are as they were at a revision, and up to which revision that is so.
+    /// Whether the objects of a kind are unchanged since a revision, and up to which revision that is so.
     ///
-    /// They are if there are still as many, and none was written since: what was written since and is gone again would
-    /// otherwise have to be balanced by something that was created since.
+    /// They are if there are as many as then, and none was written since: an object that was deleted since would have to be
+    /// balanced by one that was created since.
     pub(crate) async fn unchanged(&self, kind: Kind, since: u64, count: usize) -> Result<Option<u64>, Error> {
         let KeyRange { start, end } = self.keys.of(kind, None);
         let request = RangeRequest {
@@ -117,7 +117,7 @@ impl Reader {
     }
 }
 
-/// etcd says in words only whether a revision is gone or still to come. What the bounds are it does not say.
+/// etcd only says in words whether a revision is forgotten or not reached yet. It does not name the bounds.
 pub(crate) fn out_of_range(message: &str, asked: u64) -> Error {
     if message.contains("compacted") {
         Error::TooOld { asked, oldest: asked + 1 }

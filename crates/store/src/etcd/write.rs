@@ -13,7 +13,7 @@ use super::messages::{
     Compare, CompareTarget, DeleteRangeRequest, PutRequest, RangeRequest, Request, RequestOp, Response, ResponseOp,
     TxnRequest, TxnResponse, revision_of, signed, unsigned,
 };
-use super::read::Reader;
+use super::read::EtcdReader;
 
 /// A write that takes place only if the object is at the revision `expected`; zero if it must not be there.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Conditional<'_> {
     /// A transaction without a response may have taken place, or may still. It is sent again only while the object is
     /// at the revision that it is conditional on: then it has not taken place yet, and only one of the two can. A creation
     /// is not sent again, because the object may have been created and removed in between.
-    pub(crate) async fn write(&self, reader: &Reader) -> Result<Done, Error> {
+    pub(crate) async fn write(&self, reader: &EtcdReader) -> Result<Done, Error> {
         let deadline = Instant::now() + reader.client.call_deadline();
         loop {
             let called = reader.client.call::<_, TxnResponse>(&TXN, self.transaction(reader)).await;
@@ -61,7 +61,7 @@ impl Conditional<'_> {
         }
     }
 
-    fn transaction(&self, reader: &Reader) -> TxnRequest {
+    fn transaction(&self, reader: &EtcdReader) -> TxnRequest {
         let key = reader.keys.key(self.kind, self.name);
         let operation = match &self.payload {
             Some(payload) => Request::Put(PutRequest { key: key.clone(), value: payload.clone(), prev_kv: true }),
@@ -78,7 +78,7 @@ impl Conditional<'_> {
     }
 
     /// What a response says: that it took place, or what stood in its way.
-    fn outcome(&self, reader: &Reader, txn: &TxnResponse) -> Result<Done, Error> {
+    fn outcome(&self, reader: &EtcdReader, txn: &TxnResponse) -> Result<Done, Error> {
         let revision = revision_of(txn.header.as_ref());
         let response = txn.responses.first().and_then(|ResponseOp { response }| response.as_ref());
         match (txn.succeeded, response) {

@@ -1,4 +1,4 @@
-//! Getting in: prefixes, certificates, passwords, and members that are not there.
+//! Access to etcd: prefixes, certificates, passwords, and members that do not exist.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -133,7 +133,7 @@ async fn certificates_are_shown_and_checked() {
     }
     let garbage = EtcdTls { ca: b"no certificate".to_vec(), ..EtcdTls::default() };
     assert!(open(Some(garbage), Duration::from_millis(500)).await.is_err());
-    // The server was there all the time.
+    // The server ran all the time.
     open(Some(tls), PATIENCE).await.unwrap();
 }
 
@@ -162,7 +162,7 @@ async fn a_token_is_renewed_when_users_change() {
         let created = store.create(SCHEMA, name, text(name)).await.unwrap();
         assert_eq!(soon("an event", watch.next()).await.unwrap().object(), Some(&created));
         assert_eq!(store.get(SCHEMA, name, At::Latest).await.unwrap(), Some(created));
-        // The token knows nothing of this user, and etcd does not take it any more.
+        // The token belongs to a state before this user existed, and etcd no longer accepts it.
         let added = server.etcdctl(&["--user=root:secret", "user", "add", &format!("{name}:secret")]);
         assert!(added.is_some(), "the user is there");
     }

@@ -1,5 +1,5 @@
-//! A process that writes is killed at random moments. What it was told to be written is there afterwards, and nothing is
-//! there by half.
+//! A process that writes is killed at random moments. Afterwards, every acknowledged write is there, and no write is there in
+//! part.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -25,8 +25,8 @@ const WRITERS: usize = 8;
 /// Short, so that the history is cut while the process is killed.
 const LIMITS: HistoryLimits = HistoryLimits { events: 300, bytes: 1 << 20 };
 
-/// What a writer was told to be written: the revision and the payload, or that it is gone.
-type Told = BTreeMap<String, (u64, Option<String>)>;
+/// The last acknowledged write of each name: the revision and the payload, or `None` for a deletion.
+type AcknowledgedWrites = BTreeMap<String, (u64, Option<String>)>;
 
 fn open(path: &Path) -> EmbeddedStore {
     EmbeddedStore::open(path, LIMITS).unwrap()
@@ -38,7 +38,7 @@ fn what_was_answered_survives_a_kill() {
     let folder = folder();
     let path = folder.path().join("store");
     drop(open(&path));
-    let mut told = Told::new();
+    let mut told = AcknowledgedWrites::new();
     let mut acknowledged = 0;
     for round in 0..KILLS {
         let (lines, now) = run_and_kill(&path, round, random.below(60));
@@ -51,7 +51,7 @@ fn what_was_answered_survives_a_kill() {
 }
 
 /// Lets a child write until some more acknowledgements have come after its first, and kills it.
-fn run_and_kill(path: &Path, round: u64, after: u64) -> (u64, Told) {
+fn run_and_kill(path: &Path, round: u64, after: u64) -> (u64, AcknowledgedWrites) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["crash::child", "--exact", "--ignored", "--nocapture"])
         .env(FILE, path)
@@ -61,7 +61,7 @@ fn run_and_kill(path: &Path, round: u64, after: u64) -> (u64, Told) {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut told = Told::new();
+    let mut told = AcknowledgedWrites::new();
     let mut count = 0;
     // Everything that was printed counts, also what is read only after the kill.
     while let Some(Ok(line)) = lines.next() {
@@ -78,8 +78,8 @@ fn run_and_kill(path: &Path, round: u64, after: u64) -> (u64, Told) {
     (count, told)
 }
 
-/// Every name's last acknowledged write is in the file, or something later that its writer was not told any more.
-fn check(path: &Path, told: &Told) {
+/// The last acknowledged write of every name is in the file, or a later one that was not acknowledged any more.
+fn check(path: &Path, told: &AcknowledgedWrites) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = open(path);

@@ -20,7 +20,7 @@ const RESUME: Duration = Duration::from_secs(10);
 const END: &str = "zz-end";
 
 /// Writes and watches while members fail.
-struct Load {
+struct FaultLoad {
     endpoints: Vec<String>,
     store: Arc<EtcdStore>,
     stop: Arc<AtomicBool>,
@@ -30,7 +30,7 @@ struct Load {
     watcher: JoinHandle<Vec<Arc<Event>>>,
 }
 
-impl Load {
+impl FaultLoad {
     async fn start(endpoints: Vec<String>) -> Self {
         let store = Arc::new(EtcdStore::open(&EtcdConfig::new(endpoints.clone())).await.unwrap());
         let stop = Arc::new(AtomicBool::new(false));
@@ -149,7 +149,7 @@ async fn compact(store: &EtcdStore) {
 async fn cluster_loses_its_leader() {
     let mut cluster = EtcdCluster::start(3).await;
     let leader = cluster.leader().await;
-    let mut load = Load::start(cluster.endpoints()).await;
+    let mut load = FaultLoad::start(cluster.endpoints()).await;
     load.writes(20).await;
     cluster.member(leader).kill();
     load.resumes(&cluster).await;
@@ -166,7 +166,7 @@ async fn cluster_loses_its_leader() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_has_a_member_that_does_not_answer() {
     let mut cluster = EtcdCluster::start(3).await;
-    let mut load = Load::start(cluster.endpoints()).await;
+    let mut load = FaultLoad::start(cluster.endpoints()).await;
     for member in 0..3 {
         load.writes(20).await;
         cluster.member(member).pause();
@@ -232,7 +232,7 @@ async fn cluster_is_cut_off_again_and_again() {
     for endpoint in cluster.endpoints() {
         proxies.push(Proxy::start(endpoint).await);
     }
-    let mut load = Load::start(proxies.iter().map(Proxy::endpoint).collect()).await;
+    let mut load = FaultLoad::start(proxies.iter().map(Proxy::endpoint).collect()).await;
     for round in 0..20 {
         load.writes(5).await;
         proxies.iter().for_each(Proxy::cut_once);
@@ -249,7 +249,7 @@ async fn cluster_is_cut_off_again_and_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_is_compacted_under_a_watcher() {
     let cluster = EtcdCluster::start(3).await;
-    let mut load = Load::start(cluster.endpoints()).await;
+    let mut load = FaultLoad::start(cluster.endpoints()).await;
     let other = EtcdStore::open(&patient(cluster.endpoints())).await.unwrap();
     for _ in 0..10 {
         load.writes(5).await;

@@ -16,20 +16,20 @@ const EVENTS_MAX: usize = 2000;
 const EVENTS_BETWEEN_CHECKS: usize = 16;
 
 /// An engine, and what is known of its requests from what it has said.
-struct Run<'a> {
+struct EngineRun<'a> {
     input: Bytes<'a>,
     engine: Engine<usize>,
     now: Nanos,
     /// All levels that there have ever been.
     levels: Vec<LevelId>,
     /// The requests that were taken in, by their payloads.
-    requests: Vec<(Ticket, Known)>,
+    requests: Vec<(Ticket, RequestState)>,
     arrived: usize,
 }
 
 /// What a request is doing, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum RequestState {
     In(Phase),
     Ended,
 }
@@ -49,7 +49,7 @@ pub fn engine(input: &[u8]) {
     let mut input = Bytes::new(input);
     let now = input.number();
     let engine = Engine::new(input.number(), Instant::from_nanos(now));
-    let mut run = Run { input, engine, now, levels: Vec::new(), requests: Vec::new(), arrived: 0 };
+    let mut run = EngineRun { input, engine, now, levels: Vec::new(), requests: Vec::new(), arrived: 0 };
     run.note_levels();
     for number in 0..EVENTS_MAX {
         if run.input.is_empty() {
@@ -63,7 +63,7 @@ pub fn engine(input: &[u8]) {
     run.check();
 }
 
-impl Run<'_> {
+impl EngineRun<'_> {
     fn step(&mut self) {
         self.pass_time();
         let mut started = Vec::new();
@@ -112,8 +112,8 @@ impl Run<'_> {
             // The request that has just arrived is entered when its arrival is over.
             if let Some((entered, known)) = self.requests.get_mut(number) {
                 assert_eq!(*entered, ticket, "request {number} starts under another name");
-                assert_eq!(*known, Known::In(Phase::Waiting), "request {number} starts");
-                *known = Known::In(Phase::Executing);
+                assert_eq!(*known, RequestState::In(Phase::Waiting), "request {number} starts");
+                *known = RequestState::In(Phase::Executing);
             }
         }
     }
@@ -141,7 +141,7 @@ impl Run<'_> {
         match self.engine.arrive(now, level, new, number, &mut note) {
             Some(Arrival::Started { id, .. } | Arrival::Waiting { id, .. }) => {
                 self.arrived += 1;
-                self.requests.push((Ticket { level, id }, Known::In(Phase::Waiting)));
+                self.requests.push((Ticket { level, id }, RequestState::In(Phase::Waiting)));
             }
             Some(Arrival::Rejected { payload, .. }) => assert_eq!(payload, number),
             None => assert!(self.engine.levels().all(|view| view.control.id() != level), "a level that is there"),
@@ -154,8 +154,8 @@ impl Run<'_> {
         match self.engine.finish(Instant::from_nanos(self.now), ticket, &mut note) {
             Some(Finish::Released(payload)) => self.end(number, payload, Phase::Executing),
             Some(Finish::Lingering { .. }) => {
-                assert_eq!(self.requests[number].1, Known::In(Phase::Executing));
-                self.requests[number].1 = Known::In(Phase::Lingering);
+                assert_eq!(self.requests[number].1, RequestState::In(Phase::Executing));
+                self.requests[number].1 = RequestState::In(Phase::Lingering);
             }
             None => self.assert_not(number, Phase::Executing),
         }
@@ -213,20 +213,20 @@ impl Run<'_> {
     /// A payload has come back: that of the request that was named, for the first time, from the phase that it was in.
     fn end(&mut self, number: usize, payload: usize, phase: Phase) {
         assert_eq!(payload, number, "another payload came back");
-        assert_eq!(self.requests[number].1, Known::In(phase), "request {number} ends");
-        self.requests[number].1 = Known::Ended;
+        assert_eq!(self.requests[number].1, RequestState::In(phase), "request {number} ends");
+        self.requests[number].1 = RequestState::Ended;
     }
 
     /// An end that changed nothing: the request is doing something else, or its level is gone.
     fn assert_not(&self, number: usize, phase: Phase) {
         let (ticket, known) = self.requests[number];
         let is_there = self.engine.levels().any(|view| view.control.id() == ticket.level);
-        assert!(known != Known::In(phase) || !is_there, "request {number} is {known:?} and cannot be found");
+        assert!(known != RequestState::In(phase) || !is_there, "request {number} is {known:?} and cannot be found");
     }
 
     fn pick(&mut self, phase: Option<Phase>) -> Option<(usize, Ticket)> {
         let pick = usize::from(self.input.byte());
-        let is_wanted = |known: Known| phase.is_none_or(|phase| known == Known::In(phase));
+        let is_wanted = |known: RequestState| phase.is_none_or(|phase| known == RequestState::In(phase));
         let wanted = || self.requests.iter().enumerate().filter(|(_, (_, known))| is_wanted(*known));
         let (number, (ticket, _)) = wanted().nth(pick.checked_rem(wanted().count())?)?;
         Some((number, *ticket))
@@ -279,12 +279,13 @@ impl Run<'_> {
             for request in set.requests() {
                 let (ticket, known) = self.requests[*request.payload];
                 assert_eq!(ticket, Ticket { level: view.control.id(), id: request.id });
-                assert_eq!(known, Known::In(request.phase));
+                assert_eq!(known, RequestState::In(request.phase));
                 found += 1;
             }
         }
         let is_there = |level| self.engine.levels().any(|view| view.control.id() == level);
-        let known = self.requests.iter().filter(|(ticket, known)| *known != Known::Ended && is_there(ticket.level));
+        let known =
+            self.requests.iter().filter(|(ticket, known)| *known != RequestState::Ended && is_there(ticket.level));
         assert_eq!(found, known.count(), "a request was lost");
         assert_eq!(self.requests.len(), self.arrived);
         for name in ["exempt", "catch-all"] {

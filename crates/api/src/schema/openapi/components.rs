@@ -8,9 +8,9 @@ use crate::schema::reachable::reachable_types;
 use crate::schema::{Field, ListType, Package, Shape, TypeSchema, Union};
 use crate::{GROUP, Kind, Version};
 
-/// The object in whose description a type is met: it decides on the full names of types and on how lists merge.
+/// The kind and version of the object that is being described: they decide on the full names of types and on how lists merge.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct DescribedObject {
     pub(super) version: Version,
     pub(super) kind: Kind,
 }
@@ -19,7 +19,7 @@ pub(super) struct Place {
 pub(super) fn schemas(version: Version) -> Map<String, Value> {
     let mut schemas = Map::new();
     for kind in Kind::ALL {
-        let place = Place { version, kind };
+        let place = DescribedObject { version, kind };
         let roots = [list_type(version, kind), &API_RESOURCE_LIST, &DELETE_OPTIONS, &PATCH, &STATUS, &WATCH_EVENT];
         for shape in roots.into_iter().flat_map(|root| reachable_types(root, kind)) {
             // The choice types have no schema of their own: their values stand where the type is used.
@@ -31,9 +31,9 @@ pub(super) fn schemas(version: Version) -> Map<String, Value> {
     schemas
 }
 
-// === impl Place ===
+// === impl DescribedObject ===
 
-impl Place {
+impl DescribedObject {
     /// The group, version and kind, as operations and top types carry them.
     pub(super) fn group_version_kind(self, kind: &str) -> Value {
         json!({ "group": GROUP, "version": self.version.name(), "kind": kind })

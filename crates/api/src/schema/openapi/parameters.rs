@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::components::Place;
+use super::components::DescribedObject;
 use crate::schema::meta_types::{GRACE_PERIOD_SECONDS, IGNORE_STORE_READ_ERROR, ORPHAN_DEPENDENTS, PROPAGATION_POLICY};
 use crate::schema::{Choice, Field, Shape};
 
@@ -141,7 +141,7 @@ static INCLUDE_OBJECT: Choice = Choice {
 };
 
 /// A parameter as OpenAPI writes it.
-pub(super) fn parameter(field: &Field, position: Position, place: Place) -> Value {
+pub(super) fn parameter(field: &Field, position: Position, place: DescribedObject) -> Value {
     let mut description = field.description();
     if let Shape::Choice(choice) = field.shape {
         description.extend(choice.meanings().map(|(value, meaning)| format!(" `{value}`: {meaning}")));

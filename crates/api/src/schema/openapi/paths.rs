@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::components::{Place, members};
+use super::components::{DescribedObject, members};
 use super::parameters::{APPLY, DELETE, EVERYWHERE, NAME, Position, READ, SELECT, TABLE, WATCH, WRITE, parameter};
 use crate::schema::meta_types::{API_RESOURCE_LIST, DELETE_OPTIONS, PATCH, STATUS, WATCH_EVENT};
 use crate::schema::object_types::{list_type, object_type};
@@ -30,7 +30,7 @@ struct PathTemplate {
     operations: &'static [Operation],
 }
 
-/// What one method does at an template.
+/// What one method does at a path.
 #[derive(Clone, Copy)]
 struct Operation {
     method: &'static str,
@@ -39,14 +39,14 @@ struct Operation {
     id: (&'static str, &'static str),
     description: &'static str,
     parameters: &'static [&'static [Field]],
-    body: Option<Message>,
+    body: Option<BodyType>,
     /// The statuses of success, and the body of each.
-    responses: (&'static [&'static str], Message),
+    responses: (&'static [&'static str], BodyType),
 }
 
 /// What a body holds.
 #[derive(Clone, Copy)]
-enum Message {
+enum BodyType {
     Object,
     List,
     Patch,
@@ -94,7 +94,7 @@ const LIST: Operation = Operation {
     description: "Lists the objects, or streams their changes.",
     parameters: &[WATCH, SELECT, TABLE],
     body: None,
-    responses: (&["200"], Message::List),
+    responses: (&["200"], BodyType::List),
 };
 const CREATE: Operation = Operation {
     method: "post",
@@ -102,8 +102,8 @@ const CREATE: Operation = Operation {
     id: ("create", "KIND"),
     description: "Creates an object.",
     parameters: &[WRITE, TABLE],
-    body: Some(Message::Object),
-    responses: (&["201"], Message::Object),
+    body: Some(BodyType::Object),
+    responses: (&["201"], BodyType::Object),
 };
 const DELETE_COLLECTION: Operation = Operation {
     method: "delete",
@@ -111,8 +111,8 @@ const DELETE_COLLECTION: Operation = Operation {
     id: ("delete", "CollectionKIND"),
     description: "Deletes all objects that are selected, and returns them as they were.",
     parameters: &[SELECT, DELETE],
-    body: Some(Message::DeleteOptions),
-    responses: (&["200"], Message::List),
+    body: Some(BodyType::DeleteOptions),
+    responses: (&["200"], BodyType::List),
 };
 const GET: Operation = Operation {
     method: "get",
@@ -121,7 +121,7 @@ const GET: Operation = Operation {
     description: "Reads one object.",
     parameters: &[READ, TABLE],
     body: None,
-    responses: (&["200"], Message::Object),
+    responses: (&["200"], BodyType::Object),
 };
 const UPDATE: Operation = Operation {
     method: "put",
@@ -129,8 +129,8 @@ const UPDATE: Operation = Operation {
     id: ("replace", "KIND"),
     description: "Replaces one object.",
     parameters: &[WRITE, TABLE],
-    body: Some(Message::Object),
-    responses: (&["200"], Message::Object),
+    body: Some(BodyType::Object),
+    responses: (&["200"], BodyType::Object),
 };
 const PATCH_OBJECT: Operation = Operation {
     method: "patch",
@@ -138,8 +138,8 @@ const PATCH_OBJECT: Operation = Operation {
     id: ("patch", "KIND"),
     description: "Changes one object. Applying one that is not there creates it.",
     parameters: &[WRITE, APPLY, TABLE],
-    body: Some(Message::Patch),
-    responses: (&["200", "201"], Message::Object),
+    body: Some(BodyType::Patch),
+    responses: (&["200", "201"], BodyType::Object),
 };
 const DELETE_OBJECT: Operation = Operation {
     method: "delete",
@@ -147,8 +147,8 @@ const DELETE_OBJECT: Operation = Operation {
     id: ("delete", "KIND"),
     description: "Deletes one object. One that has finalizers is only marked, and returned itself.",
     parameters: &[DELETE],
-    body: Some(Message::DeleteOptions),
-    responses: (&["200"], Message::Status),
+    body: Some(BodyType::DeleteOptions),
+    responses: (&["200"], BodyType::Status),
 };
 const WATCH_ALL: Operation = Operation {
     method: "get",
@@ -157,14 +157,14 @@ const WATCH_ALL: Operation = Operation {
     description: "Streams the changes to all objects. An old form of a list with `watch`.",
     parameters: &[WATCH, SELECT, TABLE],
     body: None,
-    responses: (&["200"], Message::Events),
+    responses: (&["200"], BodyType::Events),
 };
 
 /// All paths of a version.
 pub(super) fn paths(version: Version) -> Map<String, Value> {
     let mut paths = Map::new();
     for kind in Kind::ALL {
-        let place = Place { version, kind };
+        let place = DescribedObject { version, kind };
         paths.insert(format!("/apis/{}/", version.api_version()), json!({ "get": discovery(place) }));
         for template in PATHS {
             let path = template.path.replace("RESOURCE", kind.resource());
@@ -174,16 +174,16 @@ pub(super) fn paths(version: Version) -> Map<String, Value> {
     paths
 }
 
-fn discovery(place: Place) -> Value {
+fn discovery(place: DescribedObject) -> Value {
     json!({
         "operationId": operation_id("get", "APIResources", place),
         "description": "Lists the resources of this version.",
         "tags": [tag(place)],
-        "responses": responses(&["200"], Message::Resources, place),
+        "responses": responses(&["200"], BodyType::Resources, place),
     })
 }
 
-fn path_item(template: &PathTemplate, place: Place) -> Value {
+fn path_item(template: &PathTemplate, place: DescribedObject) -> Value {
     let mut item: Map<_, _> = template
         .operations
         .iter()
@@ -195,7 +195,7 @@ fn path_item(template: &PathTemplate, place: Place) -> Value {
     item.into()
 }
 
-fn operation_object(operation: &Operation, place: Place) -> Value {
+fn operation_object(operation: &Operation, place: DescribedObject) -> Value {
     let (verb, rest) = operation.id;
     let (statuses, body) = operation.responses;
     let parameters: Vec<_> = operation
@@ -215,7 +215,7 @@ fn operation_object(operation: &Operation, place: Place) -> Value {
     }));
     if let Some(body) = operation.body {
         // Only the options of a deletion may be left out.
-        let required = !matches!(body, Message::DeleteOptions);
+        let required = !matches!(body, BodyType::DeleteOptions);
         object.insert("requestBody".into(), json!({ "content": body.content(place), "required": required }));
     }
     if operation.action.starts_with("watch") {
@@ -224,28 +224,28 @@ fn operation_object(operation: &Operation, place: Place) -> Value {
     object.into()
 }
 
-fn responses(statuses: &[&str], body: Message, place: Place) -> Value {
+fn responses(statuses: &[&str], body: BodyType, place: DescribedObject) -> Value {
     let response =
-        |message: Message| json!({ "description": message.description(), "content": message.content(place) });
+        |message: BodyType| json!({ "description": message.description(), "content": message.content(place) });
     let mut responses: Map<_, _> = statuses.iter().map(|status| ((*status).to_owned(), response(body))).collect();
-    responses.insert("default".into(), response(Message::Status));
+    responses.insert("default".into(), response(BodyType::Status));
     responses.into()
 }
 
-fn operation_id(verb: &str, rest: &str, place: Place) -> String {
+fn operation_id(verb: &str, rest: &str, place: DescribedObject) -> String {
     let version = place.version.name().replacen('v', "V", 1);
     format!("{verb}FlowcontrolApiserver{version}{}", rest.replace("KIND", place.kind.name()))
 }
 
 /// The name under which generated clients put the operation.
-fn tag(place: Place) -> String {
+fn tag(place: DescribedObject) -> String {
     format!("flowcontrolApiserver_{}", place.version)
 }
 
-// === impl Message ===
+// === impl BodyType ===
 
-impl Message {
-    fn schema(self, place: Place) -> &'static TypeSchema {
+impl BodyType {
+    fn schema(self, place: DescribedObject) -> &'static TypeSchema {
         match self {
             Self::Object => object_type(place.version, place.kind),
             Self::List => list_type(place.version, place.kind),
@@ -270,7 +270,7 @@ impl Message {
     }
 
     /// The media types that the body may be written in, each with its schema.
-    fn content(self, place: Place) -> Map<String, Value> {
+    fn content(self, place: DescribedObject) -> Map<String, Value> {
         let types = match self {
             Self::Patch => PATCH_TYPES,
             Self::Events => STREAM_TYPES,

@@ -35,7 +35,7 @@ pub(crate) struct Call<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// What a request is answered.
+/// The response to a request.
 #[derive(Debug)]
 pub(crate) struct ModelResponse {
     pub(crate) status: u16,
@@ -43,7 +43,7 @@ pub(crate) struct ModelResponse {
     pub(crate) warnings: Vec<String>,
 }
 
-/// What came of a write.
+/// The outcome of a write.
 struct Written<S: HubSpec> {
     status: u16,
     object: Object<V1, S>,
@@ -71,7 +71,7 @@ impl<S: HubSpec + ValidSpec> Server<S> {
         Self { objects: BTreeMap::new(), last: 100, now: 1_700_000_000 }
     }
 
-    /// Answers a request; time goes on by a second.
+    /// Responds to a request; the clock advances by a second.
     pub(crate) fn respond(&mut self, call: &Call<'_>) -> ModelResponse {
         self.now += 1;
         let written = match call.method {
@@ -277,7 +277,7 @@ fn decode<S: HubSpec>(call: &Call<'_>) -> Result<DecodedBody<S>, Refusal> {
              {error} ({body})"
         ))
     })?;
-    // The order in which the members were sent is lost where recordings are read. Without places it does not count.
+    // Recordings lose the order in which members were sent. Where it does not matter, it is ignored.
     let unplaced = serde_json::from_slice(call.body).map(|value: Value| Document::from(&value).root);
     let document = Document { root: unplaced.unwrap_or(document.root), ..document };
     let unfit = |why: &str| {

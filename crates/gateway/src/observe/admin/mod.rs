@@ -27,6 +27,7 @@ use crate::observe::metrics::GatewayMetrics;
 
 pub use in_effect::{InEffect, SettingsInEffect};
 pub use server::serve;
+pub(crate) use server::serve_on;
 pub use token::{AdminToken, AdminTokenError, TOKEN_VARIABLE};
 
 /// What the admin endpoint shows.

@@ -12,11 +12,11 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use socket2::SockRef;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::slots::{Slot, Slots};
-use crate::net::Acceptor;
+use crate::net::{Acceptor, Listener, Socket};
 
 /// Connections at a time. One more closes another one.
 const CONNECTIONS_MAX: usize = 64;
@@ -31,6 +31,11 @@ const UNSENT_BYTES: u32 = 16 * 1024;
 
 /// Serves on this listener for as long as the future lives. It is HTTP/1.1 without TLS.
 pub async fn serve(listener: TcpListener, pages: Router) {
+    serve_on(listener.into(), pages).await;
+}
+
+/// The same on a socket of either kind.
+pub(crate) async fn serve_on(listener: Listener, pages: Router) {
     let slots = Arc::<Slots>::default();
     let mut acceptor = Acceptor::new(listener);
     loop {
@@ -39,7 +44,7 @@ pub async fn serve(listener: TcpListener, pages: Router) {
     }
 }
 
-fn begin(slots: &Arc<Slots>, stream: TcpStream, pages: Router) {
+fn begin(slots: &Arc<Slots>, stream: Socket, pages: Router) {
     // A client that does not read must not fill megabytes of the system's memory.
     let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES);
     let slot = slots.take(CONNECTIONS_MAX);
@@ -50,7 +55,7 @@ fn begin(slots: &Arc<Slots>, stream: TcpStream, pages: Router) {
     Slot::set_task(slots, number, task.abort_handle());
 }
 
-async fn connection(stream: TcpStream, pages: Router, slot: &Slot) {
+async fn connection(stream: Socket, pages: Router, slot: &Slot) {
     let pages = TowerToHyperService::new(pages);
     let flags = service_fn(|request: Request<Incoming>| {
         slot.note_request();

@@ -20,6 +20,7 @@ metrics! {
     CONNECTIONS_OPENED: Counter "evenkeel_connections_opened" [], "Connections that were accepted";
     CONNECTIONS_REFUSED: Counter "evenkeel_connections_refused" [], "Connections that were closed because there are too many";
     CLIENTS_REFUSED: Counter "evenkeel_clients_refused" [], "Connections and streams that were refused because their client has too many";
+    PROXY_HEADERS_REFUSED: Counter "evenkeel_proxy_headers_refused" [], "Connections that were closed because a balancer sent no valid header of the PROXY protocol";
     CLIENTS_TOO_SLOW: Counter "evenkeel_clients_too_slow" [], "Requests that were ended because their client sent or read too slowly";
     REQUESTS: Counter "evenkeel_requests" ["code"], "Responses to clients, by status class";
     AUTHENTICATION_FAILURES: Counter "evenkeel_authentication_failures" ["reason"], "Requests that were not authenticated, by reason";

@@ -42,6 +42,7 @@ impl Collector for GatewayCollector {
         out.lone(names::CONNECTIONS_OPENED, metrics.sum(|worker| &worker.opened))?;
         out.lone(names::CONNECTIONS_REFUSED, metrics.sum(|worker| &worker.refused))?;
         out.lone(names::CLIENTS_REFUSED, metrics.sum(|worker| &worker.clients_refused))?;
+        out.lone(names::PROXY_HEADERS_REFUSED, metrics.sum(|worker| &worker.proxy_headers_refused))?;
         out.lone(names::CLIENTS_TOO_SLOW, metrics.sum(|worker| &worker.slow_clients))?;
         let classes = CLASSES.iter().enumerate();
         out.each(names::REQUESTS, classes.map(|(class, name)| (*name, metrics.sum(|worker| &worker.requests[class]))))?;

@@ -107,6 +107,7 @@ struct Counters {
     buffered_bytes: AtomicU64,
     slow_clients: AtomicU64,
     clients_refused: AtomicU64,
+    proxy_headers_refused: AtomicU64,
 }
 
 /// The classes of status codes; the last is for what is in none of them.
@@ -329,6 +330,11 @@ impl WorkerMetrics {
     /// A connection or a stream was refused because its client has too many.
     pub fn client_refused(&self) {
         self.add(|worker| &worker.clients_refused);
+    }
+
+    /// A connection was closed because its header of the PROXY protocol is missing or invalid.
+    pub fn proxy_header_refused(&self) {
+        self.add(|worker| &worker.proxy_headers_refused);
     }
 
     /// So many bytes are in the buffers of this worker.

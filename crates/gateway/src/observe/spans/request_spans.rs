@@ -75,7 +75,7 @@ pub(crate) struct UpstreamCall<'a> {
     /// Host and port of the upstream, as they are in URLs.
     pub(crate) authority: &'a str,
     pub(crate) host: &'a str,
-    pub(crate) port: u16,
+    pub(crate) port: Option<u16>,
     /// The path that was asked for, without the prefix; `*` for the upstream itself.
     pub(crate) path: &'a str,
     pub(crate) is_tls: bool,
@@ -213,7 +213,9 @@ impl RequestSpans<'_> {
         }
         put_text(out, "url.full", &url);
         put_text(out, "server.address", clipped(call.host, TEXT_BYTES_MAX));
-        put_number_attribute(out, ATTRIBUTES, "server.port", call.port.into());
+        if let Some(port) = call.port {
+            put_number_attribute(out, ATTRIBUTES, "server.port", port.into());
+        }
         if call.resends > 0 {
             put_number_attribute(out, ATTRIBUTES, "http.request.resend_count", call.resends);
         }

@@ -48,13 +48,13 @@ mod tests {
 
     use super::*;
     use crate::http1::{BufferPool, Wire};
-    use crate::net::Stream;
+    use crate::net::{Socket, Stream};
 
     #[tokio::test]
     async fn a_connection_that_waits_has_no_memory() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let mut wire = Wire::new(Stream::Plain(listener.accept().await.unwrap().0), &BufferPool::new());
+        let mut wire = Wire::new(Stream::Plain(Socket::Tcp(listener.accept().await.unwrap().0)), &BufferPool::new());
         wire.input.extend_from_slice(&vec![b'x'; 60_000]);
         let wire = RefCell::new(ClientWire::new(wire));
         // Its time never passes.

@@ -71,7 +71,7 @@ async fn check_one(upstream: Arc<UpstreamTarget>, check: HealthCheckConfig, time
         let outcome = outcome.unwrap_or_else(|_| Err(format!("it took longer than {:?}", check.timeout)));
         upstream.metrics.checked(outcome.is_ok());
         let change = upstream.health.note_check(outcome.is_ok(), Instant::now(), &check);
-        let name = &upstream.authority;
+        let name = &upstream.name;
         match (change, outcome) {
             (Some(Change::CheckFails), Err(error)) => {
                 let path = &check.path;

@@ -2,18 +2,18 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 
-use super::{Upstream, UpstreamTarget};
+use super::{Place, Upstream, UpstreamTarget};
 use crate::http1::Wire;
-use crate::net::Stream;
 use crate::net::open_files::OpenFiles;
+use crate::net::{Socket, Stream};
 use crate::timeouts::{CoarseTimer, Elapsed};
 use crate::tls::Offer;
 
@@ -70,21 +70,24 @@ impl Upstream {
 impl UpstreamTarget {
     /// A new connection on which this is offered, however long that takes.
     pub(super) async fn open(&self, offer: Offer, timer: &Rc<CoarseTimer>) -> Result<Stream, ConnectError> {
-        let stream = OpenFiles::of_process().for_upstream(self.open_tcp(timer).await?)?;
-        stream.set_nodelay(true)?;
+        let stream = OpenFiles::of_process().for_upstream(self.open_socket(timer).await?)?;
+        stream.set_nodelay()?;
         match &self.tls {
             None => Ok(Stream::Plain(stream)),
             Some(tls) => Ok(Stream::Tls(Box::new(tls.connect(stream, offer).await?.into()))),
         }
     }
 
-    async fn open_tcp(&self, timer: &Rc<CoarseTimer>) -> Result<TcpStream, ConnectError> {
-        let (host, port) = (&*self.host, self.port);
-        if let Ok(address) = host.parse::<IpAddr>() {
-            return Ok(TcpStream::connect((address, port)).await?);
-        }
-        let addresses = tokio::net::lookup_host((host, port)).await.map_err(ConnectError::Unresolved)?;
-        Attempts { untried: addresses, begun: Vec::new(), last_error: None }.first(timer).await
+    async fn open_socket(&self, timer: &Rc<CoarseTimer>) -> Result<Socket, ConnectError> {
+        let stream = match &self.place {
+            Place::Unix(path) => return Ok(Socket::Unix(UnixStream::connect(path).await?)),
+            Place::Address(address) => TcpStream::connect(address).await?,
+            Place::Name(host, port) => {
+                let addresses = tokio::net::lookup_host((&**host, *port)).await.map_err(ConnectError::Unresolved)?;
+                Attempts { untried: addresses, begun: Vec::new(), last_error: None }.first(timer).await?
+            }
+        };
+        Ok(Socket::Tcp(stream))
     }
 }
 

@@ -17,14 +17,16 @@ mod pool;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use http::HeaderValue;
 use http::uri::Scheme;
+use http::{HeaderValue, Uri};
 
-use crate::config::{Config, Protocol, UpstreamConfig};
+use crate::config::{Config, Protocol, UpstreamAddress, UpstreamConfig};
 use crate::http1::BufferPool;
 use crate::observe::dashboard::UpstreamReading;
 use crate::observe::log::Throttle;
@@ -48,10 +50,14 @@ use pool::Pool;
 /// What all workers share about an upstream.
 #[derive(Debug)]
 pub(crate) struct UpstreamTarget {
-    /// Its host: a name or an address, without the brackets of IPv6.
+    /// Where connections to it go.
+    place: Place,
+    /// Its host without the brackets of IPv6, or the path of its socket; and its port.
     pub(crate) host: String,
-    pub(crate) port: u16,
-    /// Host and port as they are in URLs.
+    pub(crate) port: Option<u16>,
+    /// What people call it: host and port as they are in URLs, or its socket.
+    pub(crate) name: String,
+    /// The host of requests that have none of their own.
     pub(crate) authority: String,
     /// What is put before every path, without a slash at the end.
     pub(crate) prefix: String,
@@ -63,6 +69,15 @@ pub(crate) struct UpstreamTarget {
     health: Health,
     load: AtomicUsize,
     latencies: Latencies,
+}
+
+/// Where connections to an upstream go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Address(SocketAddr),
+    /// A name is looked up for each connection.
+    Name(String, u16),
+    Unix(PathBuf),
 }
 
 /// An upstream, with the connections of one worker.
@@ -92,17 +107,27 @@ impl UpstreamTarget {
         gateway: &Config,
         workers: usize,
     ) -> Result<Self, TlsError> {
-        let is_tls = config.url.scheme() == Some(&Scheme::HTTPS);
-        let host = config.url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let url = match &config.url {
+            UpstreamAddress::Url(url) => Some(url),
+            UpstreamAddress::Unix(_) => None,
+        };
+        let (is_tls, place) = (url.is_some_and(|url| url.scheme() == Some(&Scheme::HTTPS)), Place::of(&config.url));
+        let (host, port) = match &place {
+            Place::Address(address) => (address.ip().to_string(), Some(address.port())),
+            Place::Name(host, port) => (host.clone(), Some(*port)),
+            Place::Unix(path) => (path.display().to_string(), None),
+        };
         let open = || ClientTls::open(&config.tls, &format!("upstreams[{index}].tls"), &host);
         let tls = is_tls.then(open).transpose()?;
-        let authority = config.url.authority().map(ToString::to_string).unwrap_or_default();
+        let authority = url.and_then(Uri::authority).map_or_else(|| "localhost".to_owned(), ToString::to_string);
         let metrics = UpstreamMetrics::new(config.url.to_string().trim_end_matches('/'), workers);
         Ok(Self {
+            place,
             host,
-            port: config.url.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
+            port,
+            name: url.map_or_else(|| config.url.to_string(), |_| authority.clone()),
             authority,
-            prefix: config.url.path().trim_end_matches('/').to_owned(),
+            prefix: url.map_or("", |url| url.path().trim_end_matches('/')).to_owned(),
             protocol: config.protocol,
             tls,
             weight: config.weight,
@@ -118,7 +143,7 @@ impl UpstreamTarget {
         let [responses, timed, latency_sum_ns] = self.latencies.sums();
         let failures = |kind| self.metrics.failures(kind);
         UpstreamReading {
-            name: self.authority.clone(),
+            name: self.name.clone(),
             out: self.health.out(),
             in_flight: self.metrics.in_flight(),
             responses,
@@ -141,7 +166,7 @@ impl UpstreamTarget {
 
     /// Logs and counts a change of its health, beside other upstreams. A worker has noticed it.
     fn announce(&self, change: Option<Change>, worker: usize) {
-        let upstream = &self.authority;
+        let upstream = &self.name;
         match change {
             Some(Change::Ejected(cause, pause)) => {
                 let cause = cause.words();
@@ -160,6 +185,24 @@ impl UpstreamTarget {
     /// Whether HTTP/2 is only assumed: neither the settings nor ALPN have chosen it.
     pub(crate) fn is_http2_a_guess(&self) -> bool {
         self.protocol == Protocol::Auto && self.tls.is_none()
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    fn of(address: &UpstreamAddress) -> Self {
+        let url = match address {
+            UpstreamAddress::Unix(path) => return Self::Unix(path.clone()),
+            UpstreamAddress::Url(url) => url,
+        };
+        let default = if url.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+        let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        let port = url.port_u16().unwrap_or(default);
+        match host.parse::<IpAddr>() {
+            Ok(address) => Self::Address((address, port).into()),
+            Err(_) => Self::Name(host.to_owned(), port),
+        }
     }
 }
 
@@ -198,7 +241,7 @@ impl Upstream {
     /// Logs that it has failed, unless there was such a line a moment ago.
     pub(crate) fn warn(&self, failure: UpstreamFailure, id: &HeaderValue, error: &dyn fmt::Display) {
         if self.warnings.borrow_mut()[failure as usize].may_log() {
-            let (upstream, kind) = (&self.target.authority, failure.as_str());
+            let (upstream, kind) = (&self.target.name, failure.as_str());
             let request_id = id.to_str().unwrap_or_default();
             tracing::warn!(upstream, kind, request_id, %error, "an upstream failed");
         }

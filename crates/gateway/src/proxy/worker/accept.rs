@@ -9,14 +9,14 @@ use std::time::Duration;
 use socket2::SockFilter;
 use socket2::SockRef;
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use super::Worker;
 use super::counts::MeteredConnection;
 use super::thread::{ConnectionGuard, Stage};
+use super::{ListenerRules, Worker};
 use crate::identity::{Peer, Transport};
-use crate::net::{Accepted, Acceptor, Stream};
+use crate::net::proxy_protocol::{NoHeader, read_header};
+use crate::net::{Accepted, Acceptor, Listener, Socket, Stream};
 use crate::proxy::connection::Connection;
 use crate::proxy::serve::{first_bytes, serve_http1, serve_http2};
 use crate::tls::ListenerTls;
@@ -32,45 +32,51 @@ enum Spoken {
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-type: text/plain\r\n\
     content-length: 42\r\nconnection: close\r\n\r\nThere are too many connections; try later.";
 
-/// Accepts connections until it is told to stop, and then those that wait already.
+/// Accepts connections until it is told to stop, and then those that wait already, unless another process keeps the socket and
+/// accepts them.
 pub(super) async fn accept_all(
     mut worker: Rc<Worker>,
-    listener: TcpListener,
-    tls: Option<Arc<ListenerTls>>,
+    (listener, is_kept): (Listener, bool),
+    rules: Arc<ListenerRules>,
     connection_guard: ConnectionGuard,
     mut stage: watch::Receiver<Stage>,
 ) {
     let mut acceptor = Acceptor::new(listener);
-    loop {
+    let stage = loop {
         let accepted = tokio::select! {
             biased;
-            _ = stage.wait_for(|stage| *stage != Stage::Serving) => break,
+            stage = stage.wait_for(|stage| *stage != Stage::Serving) => break stage.map_or(Stage::Stopped, |stage| *stage),
             accepted = acceptor.accept() => accepted,
         };
         worker = worker.latest();
         match accepted {
-            Accepted::Connection(stream, address) => begin(&worker, stream, address, tls.clone(), &connection_guard),
-            Accepted::NoDescriptor(stream) => refuse(&worker, stream, tls.as_deref()),
+            Accepted::Connection(stream, address) => begin(&worker, stream, address, &rules, &connection_guard),
+            Accepted::NoDescriptor(stream) => refuse(&worker, stream, rules.tls.as_deref()),
         }
+    };
+    if is_kept || stage == Stage::HandedOver {
+        return;
     }
     // Clients believe that connections in the queue are open: they are served too, while no others join them.
     refuse_new(acceptor.listener());
     let last_ones = async {
         while let Ok((stream, address)) = acceptor.listener().accept().await {
-            begin(&worker, stream, address, tls.clone(), &connection_guard);
+            begin(&worker, stream, address, &rules, &connection_guard);
         }
     };
     let _ = tokio::time::timeout(LAST_ONES_MAX, last_ones).await;
 }
 
-/// Drops the packets that begin a connection, and no others: those that are half open still become connections.
+/// Drops the packets that begin a connection, and no others: those that are half open still become connections. The file of a
+/// Unix socket has been removed.
 #[cfg(target_os = "linux")]
-fn refuse_new(listener: &TcpListener) {
+fn refuse_new(listener: &Listener) {
     // Load the flags, keep SYN and ACK, and drop what has SYN only.
     const LOAD_BYTE: u16 = 0x30;
     const AND: u16 = 0x54;
     const JUMP_IF_EQUAL: u16 = 0x15;
     const RETURN: u16 = 0x06;
+    let Listener::Tcp(listener) = listener else { return };
     let filter = [
         SockFilter::new(LOAD_BYTE, 0, 0, 13),
         SockFilter::new(AND, 0, 0, 0x12),
@@ -84,24 +90,63 @@ fn refuse_new(listener: &TcpListener) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn refuse_new(_listener: &TcpListener) {}
+fn refuse_new(_listener: &Listener) {}
 
+/// Begins to serve a connection, whose client a balancer may have to name first.
 fn begin(
     worker: &Rc<Worker>,
-    stream: TcpStream,
+    stream: Socket,
     address: SocketAddr,
-    tls: Option<Arc<ListenerTls>>,
+    rules: &Arc<ListenerRules>,
     connection_guard: &ConnectionGuard,
 ) {
     let Some(open) = worker.connections.open(worker.config.limits.connections) else {
         if worker.may_warn() {
             tracing::warn!(limit = worker.config.limits.connections, "too many connections");
         }
-        return refuse(worker, stream, tls.as_deref());
+        return refuse(worker, stream, rules.tls.as_deref());
     };
     let counted = (open, MeteredConnection::new(worker.metrics.clone()), connection_guard.clone());
     // A large response goes out in pieces that must not wait for each other.
-    let _ = stream.set_nodelay(true);
+    let _ = stream.set_nodelay();
+    if !rules.proxy_protocol_from.iter().any(|range| range.contains(address.ip())) {
+        return serve(worker, stream, address, rules.tls.clone(), counted);
+    }
+    let (worker, tls) = (Rc::clone(worker), rules.tls.clone());
+    tokio::task::spawn_local(async move {
+        let mut stream = stream;
+        if let Some(client) = named_client(&worker, &mut stream, address).await {
+            serve(&worker, stream, client, tls, counted);
+        }
+    });
+}
+
+/// The client that a balancer names in a header of the PROXY protocol; the balancer itself if it names none. None if there is no
+/// header that can be used: then nobody knows who has connected.
+async fn named_client(worker: &Rc<Worker>, stream: &mut Socket, balancer: SocketAddr) -> Option<SocketAddr> {
+    let read = worker.timer.limit(worker.config.timeouts.head, read_header(stream)).await;
+    let error = match read {
+        Ok(Ok(client)) => return Some(client.unwrap_or(balancer)),
+        Ok(Err(NoHeader::Silent)) => return None,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "the PROXY protocol header did not arrive within `timeouts.head`".to_owned(),
+    };
+    worker.metrics.proxy_header_refused();
+    if worker.may_warn() {
+        let client = balancer.ip();
+        tracing::warn!(%client, error, "a connection is closed: its source is in `proxyProtocolFrom`");
+    }
+    None
+}
+
+/// Serves a connection of this client.
+fn serve(
+    worker: &Rc<Worker>,
+    stream: Socket,
+    address: SocketAddr,
+    tls: Option<Arc<ListenerTls>>,
+    counted: impl Sized + 'static,
+) {
     match tls {
         None => {
             let peer = Peer { address, transport: Transport::Plain, certificate: None };
@@ -129,7 +174,7 @@ fn begin(
     }
 }
 
-fn refuse(worker: &Rc<Worker>, stream: TcpStream, tls: Option<&ListenerTls>) {
+fn refuse(worker: &Rc<Worker>, stream: Socket, tls: Option<&ListenerTls>) {
     worker.metrics.connection_refused();
     if tls.is_none() {
         tokio::task::spawn_local(reject(Rc::clone(worker), stream));
@@ -139,7 +184,7 @@ fn refuse(worker: &Rc<Worker>, stream: TcpStream, tls: Option<&ListenerTls>) {
 /// Agrees on TLS, and on what is spoken inside. None if that fails, or the client has too many connections.
 async fn accept_tls(
     worker: Rc<Worker>,
-    stream: TcpStream,
+    stream: Socket,
     address: SocketAddr,
     tls: &ListenerTls,
 ) -> Option<(Rc<Connection>, Stream, Spoken)> {
@@ -164,6 +209,6 @@ async fn serve_tls_http2(connection: Rc<Connection>, stream: Stream, _counted: i
 }
 
 /// Tells a client that there are too many connections.
-async fn reject(worker: Rc<Worker>, mut stream: TcpStream) {
+async fn reject(worker: Rc<Worker>, mut stream: Socket) {
     let _ = worker.timer.limit(Duration::from_secs(1), stream.write_all(BUSY)).await;
 }

@@ -32,7 +32,7 @@ use crate::timeouts::CoarseTimer;
 
 pub(crate) use client_quota::{ClientQuota, ClientQuotas, HostedConnection, OpenStream, SilentCall};
 pub(crate) use counts::{Connections, RunningRequest, RunningRequests};
-pub(crate) use listener::{Listening, bind};
+pub(crate) use listener::{ListenerRules, Listening};
 pub(crate) use thread::{Stage, WorkerThread};
 
 /// What all workers share.

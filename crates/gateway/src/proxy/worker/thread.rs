@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{Notify, oneshot, watch};
 
@@ -23,6 +22,8 @@ pub(crate) enum Stage {
     Serving,
     /// They end what they have begun.
     Draining,
+    /// The same, and another process accepts connections on their sockets.
+    HandedOver,
     /// They end at once.
     Stopped,
 }
@@ -109,10 +110,12 @@ async fn run(
     let last_gone = Rc::new(Notify::new());
     let connection_guard = ConnectionGuard { _last: Rc::new(NotifyWhenLast(Rc::clone(&last_gone))) };
     let mut accepting = Vec::new();
-    for Listening { socket, tls } in listening {
-        match TcpListener::from_std(socket) {
+    for Listening { socket, rules } in listening {
+        let is_kept = socket.is_kept;
+        match socket.into_listener() {
             Ok(listener) => {
-                let accept = accept_all(Rc::clone(&worker), listener, tls, connection_guard.clone(), stage.clone());
+                let accept =
+                    accept_all(Rc::clone(&worker), (listener, is_kept), rules, connection_guard.clone(), stage.clone());
                 accepting.push(tokio::task::spawn_local(accept));
             }
             Err(error) => tracing::error!(%error, "a worker cannot listen"),
@@ -131,7 +134,7 @@ async fn run(
         drop(connection_guard);
         last_gone.notified().await;
     };
-    let is_draining = *stage.borrow() == Stage::Draining;
+    let is_draining = matches!(*stage.borrow(), Stage::Draining | Stage::HandedOver);
     if is_draining {
         tokio::select! {
             () = end => {}

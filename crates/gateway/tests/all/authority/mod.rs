@@ -167,6 +167,12 @@ impl Authority {
         let stream = TcpStream::connect(address).await?;
         TlsConnector::from(Arc::clone(config)).connect(ServerName::try_from(name.to_owned()).unwrap(), stream).await
     }
+
+    /// Agrees on TLS with whoever is at the other end of a connection.
+    pub async fn handshake(&self, stream: TcpStream, name: &str) -> std::io::Result<TlsStream<TcpStream>> {
+        let connector = TlsConnector::from(self.client(None, &[]));
+        connector.connect(ServerName::try_from(name.to_owned()).unwrap(), stream).await
+    }
 }
 
 fn wire_names(protocols: &[&str]) -> Vec<Vec<u8>> {

@@ -9,7 +9,7 @@ use evenkeel_store::{HistoryLimits, Store};
 
 use crate::until::until;
 
-/// A history that is soon full.
+/// A history that is full soon.
 pub(crate) const SHORT_HISTORY: HistoryLimits = HistoryLimits { events: 20, bytes: 1 << 20 };
 
 /// Waits until the cache has a write. A store that is slow to be told of its own write does not make its writer wait for

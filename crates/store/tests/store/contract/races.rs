@@ -1,4 +1,4 @@
-//! Many who write at the same time.
+//! Many writers at the same time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

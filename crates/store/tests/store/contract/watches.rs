@@ -183,7 +183,7 @@ pub(crate) async fn the_end_of_the_store_is_the_end_of_the_watch(store: Shared) 
     let waiting = tokio::spawn(async move { watch.next().await });
     store.close().await.unwrap();
     assert!(matches!(waiting.await.unwrap(), Err(Error::Closed)));
-    // What took place is told first.
+    // Events that took place before the close come first.
     assert_eq!(next(&mut behind).await.revision, created.revision);
     assert!(matches!(behind.next().await, Err(Error::Closed)));
     assert!(matches!(store.watch(WatchOptions::after(revision)).await, Err(Error::Closed)));
@@ -201,7 +201,7 @@ pub(crate) async fn a_slow_watcher_is_too_old_and_slows_nobody(store: Shared) {
     }
     assert!(matches!(slow.next().await, Err(Error::TooOld { .. })));
     assert!(matches!(store.watch(WatchOptions::after(start)).await, Err(Error::TooOld { .. })));
-    // All of the window is still there.
+    // The whole window is still there.
     let oldest = quick.progress().unwrap() - SHORT_HISTORY.events as u64;
     let mut late = store.watch(WatchOptions::after(oldest)).await.unwrap();
     for number in writes - SHORT_HISTORY.events..writes {
