@@ -17,6 +17,13 @@ pub(crate) struct ToolSettings {
     file: Option<PathBuf>,
 }
 
+/// A preset, and whether it is the default.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChosenPreset {
+    pub(crate) preset: Preset,
+    is_default: bool,
+}
+
 // === impl ToolSettings ===
 
 impl ToolSettings {
@@ -36,16 +43,10 @@ impl ToolSettings {
         Ok(Self { config, file: Some(path.to_owned()) })
     }
 
-    /// Chooses the preset: that of the flag, of the file, or the default of all commands. `tells` says on standard error which
-    /// default it was, if nothing was said.
-    pub(crate) fn choose_preset(&mut self, flag: Option<Preset>, tells: bool) -> Preset {
-        if let Some(preset) = flag {
-            self.config.preset = preset;
-        } else if self.file.is_none() && tells {
-            // Nobody has to read it.
-            let _ = writeln!(io::stderr(), "{}", default_note());
-        }
-        self.config.preset
+    /// Chooses the preset: that of the flag, of the file, or the default of all commands.
+    pub(crate) fn choose_preset(&mut self, flag: Option<Preset>) -> ChosenPreset {
+        self.config.preset = flag.unwrap_or(self.config.preset);
+        ChosenPreset { preset: self.config.preset, is_default: flag.is_none() && self.file.is_none() }
     }
 
     /// The settings.
@@ -86,7 +87,18 @@ impl ToolSettings {
     }
 }
 
-/// What is said of the preset if nothing says which.
-pub(crate) fn default_note() -> String {
-    format!("preset {} (the default; --preset kubernetes is for a Kubernetes API)", Preset::default())
+// === impl ChosenPreset ===
+
+impl ChosenPreset {
+    /// Says on standard error which preset it was, if nobody chose it.
+    pub(crate) fn tell(self) {
+        if self.is_default {
+            // Nobody has to read it.
+            let _ = writeln!(
+                io::stderr(),
+                "preset {} (the default; for a Kubernetes API, add --preset kubernetes)",
+                self.preset
+            );
+        }
+    }
 }

@@ -21,6 +21,7 @@ pub struct Configuration {
     classifier: Classifier,
     schemas: Vec<Schema>,
     catch_all: usize,
+    asks_for_addresses: bool,
 }
 
 /// A flow schema in use.
@@ -137,11 +138,10 @@ impl Configuration {
             distinguisher: schema.spec.distinguisher_method.clone(),
             hasher: FlowHasher::new(schema.name()),
         });
-        Self {
-            classifier: Classifier::compile(ordered.iter().map(|(schema, _)| *schema)),
-            schemas: schemas.collect(),
-            catch_all,
-        }
+        let schemas: Vec<Schema> = schemas.collect();
+        let asks_for_addresses = schemas.iter().any(|schema| schema.flow_by == Some(FlowBy::Address));
+        let classifier = Classifier::compile(ordered.iter().map(|(schema, _)| *schema));
+        Self { classifier, schemas, catch_all, asks_for_addresses }
     }
 
     /// Where a request belongs (section 2 of the specification). Every request belongs somewhere.
@@ -154,6 +154,12 @@ impl Configuration {
         }
         let distinguisher = schema.distinguisher_of(attributes);
         Classification { index, schema, distinguisher, flow_hash: schema.hasher.hash(distinguisher) }
+    }
+
+    /// Whether some schema tells its flows apart by the addresses of clients.
+    #[inline]
+    pub fn asks_for_addresses(&self) -> bool {
+        self.asks_for_addresses
     }
 
     /// The schemas, in the order in which they are tried.
@@ -183,6 +189,11 @@ impl Schema {
             None => distinguisher(self.distinguisher.as_ref(), attributes),
             Some(by) => flow_by(by, attributes),
         }
+    }
+
+    /// What tells its flows apart, if its annotations say so.
+    pub fn flow_by(&self) -> Option<&FlowBy> {
+        self.flow_by.as_ref()
     }
 
     /// What tells its flows apart, if its annotations do not say.

@@ -41,8 +41,8 @@ impl ShortForm {
         };
         let levels: Vec<ManifestEntry> = priority_levels.into_iter().map(level).collect();
         let schemas = flow_schemas.into_iter().enumerate();
-        let schemas =
-            schemas.map(|(index, schema)| ManifestEntry::made(schema.into(), root.position_of(&format!("match[{index}]"))));
+        let schemas = schemas
+            .map(|(index, schema)| ManifestEntry::made(schema.into(), root.position_of(&format!("match[{index}]"))));
         levels.into_iter().chain(schemas).collect()
     }
 }

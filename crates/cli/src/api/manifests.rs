@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use evenkeel_api::decode::{ManifestEntry, Manifest, Strictness};
+use evenkeel_api::decode::{Manifest, ManifestEntry, Strictness};
 use evenkeel_api::short::ShortForm;
 use evenkeel_api::{Kind, Preset};
 use evenkeel_apiserver::ApiServer;

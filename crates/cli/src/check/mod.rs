@@ -22,7 +22,7 @@ use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{ObjectFiles, standard_input_once};
 use crate::terminal::{ColorChoice, pretty_json, print};
 use crate::tool_settings::ToolSettings;
-use crate::usage::number;
+use crate::usage::{is_kubectl_plugin, number};
 use input::Input;
 
 const EXAMPLES: &str = "\
@@ -151,14 +151,23 @@ impl Check {
             return Ok(Exit::Success);
         }
         let mut settings = ToolSettings::read(self.config.as_deref())?;
-        settings.choose_preset(self.preset, self.output == Output::Text);
+        let of_kubectl = (is_kubectl_plugin() && self.config.is_none()).then_some(Preset::Kubernetes);
+        let preset = settings.choose_preset(self.preset.or(of_kubectl));
         let paths = settings.object_paths(&self.files);
         if let Some(file) = self.config.as_deref().filter(|_| paths.is_empty()) {
             let fault = format!("{}: the settings have no objects to check; add `levels` and `match`", file.display());
             return Err(WrongUsage(fault).into());
         }
         let (files, assumptions) = (ObjectFiles::read(&paths)?, self.assumptions(&settings));
-        if self.against.is_empty() { self.check(&files, &assumptions) } else { self.compare(&files, &assumptions) }
+        let exit = if self.against.is_empty() {
+            self.check(&files, &assumptions)?
+        } else {
+            self.compare(&files, &assumptions)?
+        };
+        if self.output == Output::Text {
+            preset.tell();
+        }
+        Ok(exit)
     }
 
     fn assumptions(&self, settings: &ToolSettings) -> Assumptions {

@@ -30,8 +30,8 @@ Examples:
   Change all files of a directory:
     evenkeel convert --to v1 --in-place deploy/
   See the objects that `levels` and `match` of a settings file stand for, and the other way:
-    evenkeel convert --to objects evenkeel.yaml
-    evenkeel convert --to short objects.yaml
+    evenkeel convert --to objects evenkeel.yaml > own-objects.yaml
+    evenkeel convert --to short own-objects.yaml
   Move the objects of an old cluster to a new one:
     kubectl get flowschemas,prioritylevelconfigurations -o yaml > old.yaml
     evenkeel convert --to v1 old.yaml > new.yaml";

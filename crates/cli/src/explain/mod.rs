@@ -30,7 +30,7 @@ use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::{Access, Pem, Server, kubeconfig};
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
-use crate::tool_settings::ToolSettings;
+use crate::tool_settings::{ChosenPreset, ToolSettings};
 use crate::usage::{is_kubectl_plugin, number};
 use question::Question;
 
@@ -41,7 +41,7 @@ Examples:
   With everything that the settings file of a gateway says, also who the sender is:
     evenkeel explain --config evenkeel.yaml --from 10.0.0.7 -- curl -H 'X-API-Key: k1' http://shop.example/orders
   A request to a Kubernetes API:
-    evenkeel explain GET /api/v1/namespaces/a/pods --user alice --preset kubernetes --objects flowcontrol.yaml
+    evenkeel explain GET /api/v1/pods --user alice --preset kubernetes --objects flowcontrol.yaml
   With the objects of a cluster:
     evenkeel explain GET /api/v1/pods --user system:serviceaccount:a:b --context production
   With a running gateway, and how long the request would wait now:
@@ -158,6 +158,8 @@ enum Oracle {
 struct Source {
     oracle: Oracle,
     objects: String,
+    /// The preset that was chosen here.
+    preset: Option<ChosenPreset>,
 }
 
 // === impl Explain ===
@@ -189,6 +191,9 @@ impl Explain {
             }
         }
         print(&page)?;
+        if let Some(preset) = source.preset.filter(|_| self.output == OutputFormat::Text) {
+            preset.tell();
+        }
         Ok(Exit::Success)
     }
 
@@ -221,11 +226,12 @@ impl Explain {
             let mut access = self.access(url)?;
             access.token = access.token.or_else(variable);
             let gateway = Box::new(Server::new(&access, server::LIMITS)?);
-            return Ok(Source { oracle: Oracle::Live { gateway }, objects: format!("those of {url}") });
+            return Ok(Source { oracle: Oracle::Live { gateway }, objects: format!("those of {url}"), preset: None });
         }
         let mut settings = ToolSettings::read(self.config.as_deref())?;
         let of_server = self.is_of_server().then_some(Preset::Kubernetes);
-        let preset = settings.choose_preset(self.preset.or(of_server), self.output == OutputFormat::Text);
+        let chosen = settings.choose_preset(self.preset.or(of_server));
+        let preset = chosen.preset;
         let config = settings.config();
         let identity = if self.config.is_some() { self.identity(config)? } else { None };
         let (objects, from) = self.objects(config).await?;
@@ -238,7 +244,7 @@ impl Explain {
             .stored_objects(objects)
             .build();
         let rules = RequestRules::new(&config.requests, preset)?;
-        Ok(Source { oracle: Oracle::Own { flow, rules, identity }, objects: from })
+        Ok(Source { oracle: Oracle::Own { flow, rules, identity }, objects: from, preset: Some(chosen) })
     }
 
     /// Who sends requests by the settings of a gateway, unless the user is given.

@@ -164,8 +164,8 @@ impl Replay {
     fn settings(&self, inputs: &[Input], file: &mut ToolSettings) -> Result<Settings> {
         let is_kubernetes = inputs.iter().all(|input| input.format().is_kubernetes());
         let of_log = if is_kubernetes { Preset::Kubernetes } else { Preset::Plain };
-        let preset = file.choose_preset(self.preset.or(self.config.is_none().then_some(of_log)), false);
-        let mut settings = Settings::new(preset, file.seats(self.concurrency).into());
+        let chosen = file.choose_preset(self.preset.or(self.config.is_none().then_some(of_log)));
+        let mut settings = Settings::new(chosen.preset, file.seats(self.concurrency).into());
         let of_file = Nanos::try_from(file.config().timeouts.queue.as_nanos()).unwrap_or(Nanos::MAX);
         settings.wait_limit = self.wait_limit.unwrap_or(of_file);
         settings.borrowing = file.borrowing(self.borrowing);

@@ -11,8 +11,8 @@ use evenkeel_sim::{Scenario, ServerSettings};
 use super::{Simulate, routes};
 use crate::exit::WrongUsage;
 use crate::object_files::{SourceFile, configuration, standard_input_once};
-use crate::terminal::OutputFormat;
-use crate::tool_settings::ToolSettings;
+use crate::tool_settings::{ChosenPreset, ToolSettings};
+use crate::usage::is_kubectl_plugin;
 
 /// Everything that a simulation depends on, except its seed.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(super) struct Inputs {
     pub(super) workload: Workload,
     /// One configuration, or two to be compared.
     pub(super) configurations: Vec<Configuration>,
+    /// The preset, and whether somebody chose it.
+    pub(super) preset: ChosenPreset,
 }
 
 /// A configuration, and what it is called.
@@ -35,7 +37,9 @@ impl Inputs {
     pub(super) fn read(arguments: &Simulate) -> Result<Self> {
         standard_input_once([&arguments.workload].into_iter().chain(&arguments.objects).chain(&arguments.against))?;
         let mut file = ToolSettings::read(arguments.config.as_deref())?;
-        let preset = file.choose_preset(arguments.preset, arguments.output == OutputFormat::Text);
+        let of_kubectl = (is_kubectl_plugin() && arguments.config.is_none()).then_some(Preset::Kubernetes);
+        let chosen = file.choose_preset(arguments.preset.or(of_kubectl));
+        let preset = chosen.preset;
         let mut workload = read_workload(&arguments.workload, preset)?;
         routes::apply(&mut workload, file.config())?;
         let applied = read_applied(&workload, &arguments.workload, preset)?;
@@ -53,7 +57,7 @@ impl Inputs {
             configurations.push(configured(&arguments.against)?);
         }
         name_shortly(&mut configurations);
-        Ok(Self { workload, configurations })
+        Ok(Self { workload, configurations, preset: chosen })
     }
 }
 

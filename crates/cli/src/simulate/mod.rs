@@ -108,6 +108,9 @@ impl Simulate {
             OutputFormat::Text => table::tables(&inputs, &figures, self.color.paint(&io::stdout())),
         };
         print(&text)?;
+        if self.output == OutputFormat::Text {
+            inputs.preset.tell();
+        }
         let early = figures.iter().find_map(|figures| figures.median.get("endedEarly"));
         if let Some(early) = early {
             complain(&table::ended_early(&figures[0].median, early));

@@ -39,7 +39,9 @@ fn objects() -> (TempDir, String) {
 }
 
 fn json(arguments: &[&str]) -> Value {
-    let output = run(&[&["explain", "-o", "json"], arguments].concat());
+    let has = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
+    let preset: &[&str] = if has("--preset") || has("--config") { &[] } else { &["--preset", "kubernetes"] };
+    let output = run(&[&["explain", "-o", "json"], preset, arguments].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }

@@ -51,6 +51,8 @@ recipes! {
     kubernetes_api_server: "9. A Kubernetes API server behind the gateway", cluster::start;
     rust_service_without_gateway: "10. A Rust service without a gateway", rust_service::prepare;
     long_polls: "11. Long polls", service;
+    throttle_one_tenant: "12. Throttle one tenant", service;
+    slow_exports: "13. Slow exports", service;
 }
 
 const COOKBOOK: &str = "docs/cookbook.md";

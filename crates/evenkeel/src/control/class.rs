@@ -40,6 +40,11 @@ impl Class {
         if schema.level.has_flows { schema.distinguisher_of(attributes) } else { "" }
     }
 
+    /// Whether an annotation of the flow schema says what tells its flows apart: then attributes need a path, headers or an address.
+    pub fn is_flow_by_annotation(&self) -> bool {
+        self.0.schema().flow_by().is_some()
+    }
+
     /// The names and UIDs, which tell classes apart.
     fn key(&self) -> [&str; 4] {
         [self.flow_schema(), self.flow_schema_uid(), self.priority_level(), self.priority_level_uid()]

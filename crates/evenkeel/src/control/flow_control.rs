@@ -288,6 +288,13 @@ impl FlowControl {
         });
     }
 
+    /// Whether some flow schema tells its flows apart by the addresses of clients (`evenkeel.dev/flow-by: address`). Whoever knows
+    /// them adds [`ClientAddress`](crate::identify::ClientAddress) to requests then.
+    #[inline]
+    pub fn asks_for_addresses(&self) -> bool {
+        self.shared.snapshot.load().configuration.asks_for_addresses()
+    }
+
     /// How levels borrow seats from each other.
     pub fn borrowing(&self) -> Borrowing {
         self.shared.control().controller.borrowing()

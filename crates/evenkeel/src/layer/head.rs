@@ -1,7 +1,29 @@
 //! `PartsHead`: the head of a request, for flow schemas that match by headers.
 
+use std::net::IpAddr;
+
 use evenkeel_engine::HeadSource;
 use http::request::Parts;
+
+/// The address of a request's client, as an extension of the request: for flow schemas that tell flows apart by it. Without it, the
+/// user stands for the address.
+///
+/// ```
+/// use evenkeel::identify::ClientAddress;
+///
+/// let address = ClientAddress::from(std::net::IpAddr::from([192, 0, 2, 7]));
+/// let request = http::Request::builder().extension(address).body(()).unwrap();
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientAddress(Box<str>);
+
+// === impl ClientAddress ===
+
+impl From<IpAddr> for ClientAddress {
+    fn from(address: IpAddr) -> Self {
+        Self(address.to_canonical().to_string().into())
+    }
+}
 
 /// The head of a request that a layer has got.
 pub(crate) struct PartsHead<'a>(pub(crate) &'a Parts);
@@ -17,6 +39,6 @@ impl HeadSource for PartsHead<'_> {
     }
 
     fn address(&self) -> Option<&str> {
-        None
+        self.0.extensions.get::<ClientAddress>().map(|address| &*address.0)
     }
 }

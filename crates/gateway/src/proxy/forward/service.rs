@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use evenkeel::FlowControl;
-use evenkeel::identify::NoIdentity;
+use evenkeel::identify::{ClientAddress, NoIdentity};
 use evenkeel::service::{AdmittedRequest, FlowFuture, FlowService, PassAdmitted};
 use http::request::Parts;
 use http::{Request, Response};
@@ -32,7 +32,10 @@ pub(crate) struct Forward;
 /// The flow control of a worker, under the settings of one time. All connections of the worker share it; who is calling comes
 /// with each request.
 #[derive(Debug)]
-pub(crate) struct WorkerFlow(FlowService<Forward, NoIdentity, RequestRules, RequestRules, PassAdmitted>);
+pub(crate) struct WorkerFlow {
+    service: FlowService<Forward, NoIdentity, RequestRules, RequestRules, PassAdmitted>,
+    flow: FlowControl,
+}
 
 /// A request on its way through the flow control and to an upstream.
 pub(crate) type RequestFuture = Pin<Box<FlowFuture<Forward, AdmittedRequest<Inbound, RouteMatch>, ResponseBody>>>;
@@ -48,16 +51,20 @@ impl WorkerFlow {
             .digest(rules.clone())
             .work(rules.clone())
             .pass_admitted();
-        Self(layer.layer(Forward))
+        Self { service: layer.layer(Forward), flow: flow.clone() }
     }
 
     /// A request that has been interpreted and authenticated reaches the flow control.
     pub(crate) fn call(&self, arrival: Arrival<'_>, mut parts: Parts, inbound: Inbound) -> RequestFuture {
         inbound.exchange.note(|record| record.time_seats(&mut parts.extensions));
+        if self.flow.asks_for_addresses() {
+            let address = inbound.connection.identity.client_address(&parts.headers);
+            parts.extensions.insert(ClientAddress::from(address));
+        }
         let Arrival { digested, user, .. } = arrival;
         let user = user.map_err(Denied::response);
         let identify = |_: &Parts| user.clone();
-        Box::pin(self.0.call_digested(&identify, digested, Request::from_parts(parts, inbound)))
+        Box::pin(self.service.call_digested(&identify, digested, Request::from_parts(parts, inbound)))
     }
 }
 
