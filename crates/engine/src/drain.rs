@@ -86,6 +86,17 @@ pub struct Advice {
     pub expected_wait: Option<Duration>,
 }
 
+/// The requests of a level that one more would have to wait for.
+///
+/// Not `#[non_exhaustive]`: it is a pair of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ahead {
+    /// How many wait.
+    pub waiting: usize,
+    /// How many hold seats.
+    pub running: usize,
+}
+
 /// How fast the past fades: what happened so many saturated seconds ago counts for a third. Long enough for some requests of
 /// a second or two each, short enough to follow a service that becomes slower.
 const FADING_SECONDS: f64 = 10.0;
@@ -187,9 +198,12 @@ impl DrainMeter {
 
     /// What a client of that level is told that is rejected now.
     pub fn advise<T>(&mut self, now: Instant, set: &QueueSet<T>) -> Advice {
-        // Requests that linger hold seats too, and some that run hold none.
-        let running = (set.executing() - set.seatless()).max(usize::from(set.seats_in_use() > 0));
-        let expected_wait = self.expected_wait(now, set.waiting(), running);
+        self.advise_behind(now, Ahead::of(set))
+    }
+
+    /// The same where only the requests are known that it would have to wait for.
+    pub fn advise_behind(&mut self, now: Instant, ahead: Ahead) -> Advice {
+        let expected_wait = self.expected_wait(now, ahead.waiting, ahead.running);
         Advice { retry_after: self.retry_after(expected_wait.unwrap_or(UNKNOWN_WAIT)), expected_wait }
     }
 
@@ -227,9 +241,21 @@ impl DrainMeter {
     }
 }
 
-/// Whether requests of a level wait, or would be rejected for want of a seat.
+// === impl Ahead ===
+
+impl Ahead {
+    /// Those of a level.
+    pub fn of<T>(set: &QueueSet<T>) -> Self {
+        // Requests that linger hold seats too, and some that run hold none.
+        let running = (set.executing() - set.seatless()).max(usize::from(set.seats_in_use() > 0));
+        Self { waiting: set.waiting(), running }
+    }
+}
+
+/// Whether requests of a level wait, or would be rejected for want of a seat. `usable` is how many seats the level could use
+/// now: its limit, or what a ledger says.
 #[inline]
-fn is_saturated<T>(set: &QueueSet<T>, usable: impl FnOnce() -> i64) -> bool {
+pub fn is_saturated<T>(set: &QueueSet<T>, usable: impl FnOnce() -> i64) -> bool {
     if matches!(set.mode(), Mode::Queue(_) | Mode::Exempt) || set.waiting() > 0 {
         return set.waiting() > 0;
     }

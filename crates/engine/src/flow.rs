@@ -32,7 +32,7 @@ impl<'a> Flow<'a> {
 
     /// The same where the hash is known.
     #[inline]
-    pub(crate) fn with_hash(schema: &'a str, distinguisher: &'a str, hash: u64) -> Self {
+    pub fn with_hash(schema: &'a str, distinguisher: &'a str, hash: u64) -> Self {
         Self { schema, distinguisher, hash, weight: 1 }
     }
 

@@ -144,18 +144,17 @@ pub mod explain {
     };
 }
 
-pub mod observer {
-    //! Learn of arrivals, starts, ends and rejections: what
-    //! [`FlowControlBuilder::observe`](crate::FlowControlBuilder::observe) takes.
+pub mod events {
+    //! What happens in levels, for whoever wants to know: what [`FlowControlBuilder::listen`](crate::FlowControlBuilder::listen) and
+    //! [`FlowControlBuilder::listen_to_arrivals`](crate::FlowControlBuilder::listen_to_arrivals) take.
+    //!
+    //! The metrics, the drain meter behind `Retry-After`, and [who uses a level](crate::FlowControl::flows) listen to the same events.
 
+    pub use crate::control::events::{Arrival, ArrivalListener, Event, EventKind, LevelNumbers, Listener};
     #[doc(inline)]
-    pub use evenkeel_engine::level::{NewRequest, Observer};
+    pub use evenkeel_engine::LevelId;
     #[doc(inline)]
-    pub use evenkeel_engine::queue_set::RequestId;
-    #[doc(inline)]
-    pub use evenkeel_engine::time::Instant;
-    #[doc(inline)]
-    pub use evenkeel_engine::{Flow, LevelId};
+    pub use evenkeel_engine::queue_set::{Rejection, RequestId};
 }
 
 #[cfg(feature = "metrics")]

@@ -350,3 +350,41 @@ fn assert_all_seats_are_free(flow: &FlowControl) {
     let all = seats.iter().copied().max().unwrap_or_default();
     assert!(all >= 2 && seats.iter().all(|seats| *seats == all), "{seats:?}");
 }
+
+/// Whoever reads the numbers finds in them whatever has happened before, and in the order in which it happened, whichever thread hands
+/// the events on.
+#[test]
+fn numbers_have_what_their_reader_has_seen_and_events_are_in_order() {
+    shuttle::check_random(
+        || {
+            let (flow, _clock) = one_seat();
+            let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+            let kept = Arc::clone(&told);
+            flow.listen(move |_, name: &str| {
+                let (is_tenants, kept) = (name == "tenants", Arc::clone(&kept));
+                move |events: &[control::events::Event]| {
+                    if is_tenants {
+                        kept.lock().unwrap().extend(events.iter().map(|event| (event.at, event.level.executing)));
+                    }
+                }
+            });
+            let run = |flow: FlowControl, rounds: u64| {
+                thread::spawn(move || {
+                    for round in 1..=rounds {
+                        drop(block_on(admit(&flow, "a")).expect("a permit"));
+                        let reading = flow.reading();
+                        let level = reading.level("tenants").expect("it is there");
+                        assert!(level.dispatched >= round && level.executions.counts.iter().sum::<u64>() >= round);
+                    }
+                })
+            };
+            let threads = [run(flow.clone(), 3), run(flow.clone(), 3)];
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            flow.deliver_events();
+            let told = told.lock().unwrap();
+            assert!(told.is_sorted_by_key(|(at, _)| *at));
+            assert!(told.iter().all(|(_, executing)| *executing <= 1));
+        },
+        ORDERS,
+    );
+}

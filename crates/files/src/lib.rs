@@ -10,10 +10,17 @@
 //! let error = evenkeel_files::read(Path::new("/dev")).unwrap_err();
 //! assert_eq!(error.to_string(), "it is a folder, not a regular file");
 //! ```
+//!
+//! With the feature `watch`, [`WatchedFile`] is a value that is read from a file again when the file changes, and [`FileChanges`] waits
+//! for changes of a file or a folder.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod access;
 mod append;
 mod not_regular;
 mod once;
+#[cfg(feature = "watch")]
+mod watch;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -22,9 +29,14 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+#[cfg(feature = "watch")]
+pub use access::warn_if_open_to_others;
+pub use access::{advice, is_open_to_others};
 pub use append::open_to_append;
 pub use not_regular::NotRegular;
 pub use once::read_once;
+#[cfg(feature = "watch")]
+pub use watch::{FileChanges, Look, ReadFile, WatchedFile};
 
 /// The largest file that is read. Files of settings, keys and objects are smaller.
 const BYTES_MAX: u64 = 64 << 20;

@@ -1,16 +1,11 @@
 //! The readers of input from outside as plain functions of bytes, for `tests/any-input`. Not part of the API.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use bytes::BytesMut;
-use evenkeel_engine::User;
 use http::{HeaderMap, Method};
 
-use crate::config::JwtIdentity;
-use crate::der::Element;
 use crate::http1::{Decoded, Decoder, HeadLimits, HeadMemory, RequestHead, ResponseHead};
-use crate::identity::{ClientCertificate, Verifier};
 use crate::net::proxy_protocol::Header;
 
 /// What a reader made of everything that arrived on a connection.
@@ -54,10 +49,6 @@ pub enum End {
     Rejected(&'static str),
 }
 
-/// Accepts signed bearer tokens.
-#[derive(Debug)]
-pub struct TokenVerifier(Verifier);
-
 /// Bytes that arrive piece by piece.
 struct Arriving<'a, P> {
     pieces: P,
@@ -100,16 +91,6 @@ pub fn chunks<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Conversation {
 pub fn proxy_header(bytes: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, String> {
     let header = Header::read(bytes).map_err(|fault| fault.to_string())?;
     Ok(header.map(|header| (header.client, header.length)))
-}
-
-/// What a client certificate says of its owner, or why it is rejected.
-pub fn certificate(der: &[u8]) -> Result<ClientCertificate, &'static str> {
-    crate::tls::read_certificate(der)
-}
-
-/// The tag and the content of the first element of DER, and what follows it.
-pub fn der_element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    Element::read(der).map(|element| (element.tag, element.content, element.rest))
 }
 
 type Head = (String, HeaderMap, Decoder, bool);
@@ -178,19 +159,5 @@ impl<'a, P: Iterator<Item = &'a [u8]>> Arriving<'_, P> {
         let piece = self.pieces.next();
         self.input.extend_from_slice(piece.unwrap_or_default());
         piece.is_some()
-    }
-}
-
-// === impl TokenVerifier ===
-
-impl TokenVerifier {
-    /// With the keys of a file.
-    pub fn read(keys: &[u8], config: &JwtIdentity) -> Result<Self, String> {
-        Verifier::open(keys, config).map(Self)
-    }
-
-    /// Whose token this is at a time in seconds since 1970, if it is good then.
-    pub fn user(&self, token: &str, now: u64) -> Option<Arc<User>> {
-        self.0.user(token, now)
     }
 }

@@ -48,9 +48,6 @@
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod der;
-mod file_access;
-mod file_watch;
 mod gateway;
 mod http1;
 mod net;
@@ -69,11 +66,11 @@ pub mod observe;
 pub mod sockets;
 
 pub use config::Config;
+pub use evenkeel_identity::{RequestRules, RequestRulesError, RouteMatch};
 pub use gateway::{Drained, Gateway, Reconfigured, StartError};
 pub use identity::{ClientCertificate, Peer, Transport};
 pub use net::fetch::{Connection, FetchLimits, Fetcher};
 pub use observe::{Phase, Readiness};
-pub use proxy::{RequestRules, RequestRulesError, RouteMatch};
 pub use tls::{ServingPair, TlsError, TlsFile};
 
 /// Tests the example of the page.

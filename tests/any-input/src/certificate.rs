@@ -1,18 +1,19 @@
 //! DER: any bytes are read or rejected, in the one form that DER allows.
 
-use evenkeel_gateway::fuzzing::{certificate as read, der_element};
+use evenkeel_identity::ClientCertificate;
+use evenkeel_identity::fuzzing::der_element;
 
 /// Reads the bytes as a client certificate, and as elements of DER.
 ///
 /// # Panics
 /// If a name is found that is not there, if bytes after the certificate matter, or if an element has a second form.
 pub fn certificate(input: &[u8]) {
-    if let Ok(found) = read(input) {
+    if let Ok(found) = ClientCertificate::from_der(input) {
         let has = |name: &String| name.is_empty() || input.windows(name.len()).any(|bytes| bytes == name.as_bytes());
         assert!(found.common_name.iter().chain(&found.organizations).all(has), "{found:?}");
         assert!(found.not_after.is_some(), "{found:?}");
         let longer = [input, b"\x30\x00"].concat();
-        assert_eq!(read(&longer), Ok(found));
+        assert_eq!(ClientCertificate::from_der(&longer), Ok(found));
     }
     // Elements after and inside of each other; a bound, since every byte may start one.
     let mut pending = vec![input];

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use evenkeel_engine::User;
-use evenkeel_gateway::config::JwtIdentity;
-use evenkeel_gateway::fuzzing::TokenVerifier;
+use evenkeel_identity::config::JwtIdentity;
+use evenkeel_identity::fuzzing::TokenVerifier;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Map, Value, json};
 

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use evenkeel::digest::Digest;
 use evenkeel_api::Preset;
 use evenkeel_engine::digest::{PathParameters, normal_path_with};
-use evenkeel_gateway::RequestRules;
-use evenkeel_gateway::config::{PathParametersConfig, RequestsConfig};
+use evenkeel_identity::RequestRules;
+use evenkeel_identity::config::{PathParametersConfig, RequestsConfig};
 use http::{Request, Uri};
 
 /// What the gateway does with path parameters, by a setting.

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
 
 use evenkeel_bars::{Bar, Bars};
 use evenkeel_process::Process;
 use tempfile::TempDir;
 
 use crate::certificate::Certificate;
-use crate::{evenkeel, haproxy, nginx};
+use crate::{caddy, envoy, evenkeel, haproxy, nginx};
 
 /// The header that says which tenant a request comes from.
 pub(crate) const TENANT_HEADER: &str = "X-Tenant";
@@ -19,6 +21,8 @@ pub(crate) enum Contestant {
     Evenkeel,
     Nginx,
     Haproxy,
+    Envoy,
+    Caddy,
 }
 
 /// What a proxy is asked to do.
@@ -26,6 +30,8 @@ pub(crate) enum Contestant {
 pub(crate) enum Task {
     /// To pass requests on; the upstream takes more than there are.
     PassOn,
+    /// The same with one worker. Only some proxies have a setting for that.
+    PassOnWithOneWorker,
     /// To keep more requests than this away from the upstream at a time.
     Protect { slots: usize },
 }
@@ -53,13 +59,35 @@ pub(crate) struct Running {
 
 impl Contestant {
     /// In the order in which they are shown.
-    pub(crate) const ALL: [Self; 3] = [Self::Evenkeel, Self::Nginx, Self::Haproxy];
+    const ALL: [Self; 5] = [Self::Evenkeel, Self::Nginx, Self::Haproxy, Self::Envoy, Self::Caddy];
+    /// The place of nginx among them: bars are ratios to its figures.
+    pub(crate) const NGINX: usize = 1;
+
+    /// Those that are installed. The first three are needed, and have been looked for.
+    pub(crate) fn installed() -> Vec<Self> {
+        Self::ALL.into_iter().filter(|contestant| contestant.is_installed()).collect()
+    }
+
+    pub(crate) fn is_installed(self) -> bool {
+        match self {
+            Self::Evenkeel | Self::Nginx | Self::Haproxy => true,
+            Self::Envoy | Self::Caddy => self.command().arg("--version").output().is_ok_and(|run| run.status.success()),
+        }
+    }
+
+    /// The program of one that a Python package brings: that of the set-up, or else the one in the path.
+    pub(crate) fn command(self) -> Command {
+        let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-client/bin").join(self.name());
+        if installed.exists() { Command::new(installed) } else { Command::new(self.name()) }
+    }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Evenkeel => "evenkeel",
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
+            Self::Envoy => "envoy",
+            Self::Caddy => "caddy",
         }
     }
 
@@ -73,19 +101,21 @@ impl Contestant {
             Self::Evenkeel => evenkeel::start(task, certificate.as_ref(), upstream, folder.path()),
             Self::Nginx => nginx::start(task, certificate.as_ref(), upstream, folder.path()),
             Self::Haproxy => haproxy::start(task, certificate.as_ref(), upstream, folder.path()),
+            Self::Envoy => envoy::start(task, certificate.as_ref(), upstream, folder.path()),
+            Self::Caddy => caddy::start(task, certificate.as_ref(), upstream, folder.path()),
         }?;
         Ok(Running { contestant: self, process, certificate, _folder: folder })
     }
 
-    /// All of them.
+    /// All that are installed.
     pub(crate) fn start_all(task: Task, entry: Entry, upstream: SocketAddr) -> io::Result<Vec<Running>> {
-        Self::ALL.into_iter().map(|contestant| contestant.start(task, entry, upstream)).collect()
+        Self::installed().into_iter().map(|contestant| contestant.start(task, entry, upstream)).collect()
     }
 
     /// Adds the figures of all contestants, and the bar that is ours.
-    pub(crate) fn add_all(bars: &mut Bars, measure: &str, unit: &str, figures: &[f64], ours: Bar) {
-        for (contestant, figure) in Self::ALL.into_iter().zip(figures) {
-            let bar = if contestant == Self::Evenkeel { ours } else { Bar::None };
+    pub(crate) fn add_all(bars: &mut Bars, measure: &str, unit: &str, running: &[Running], figures: &[f64], ours: Bar) {
+        for (Running { contestant, .. }, figure) in running.iter().zip(figures) {
+            let bar = if *contestant == Self::Evenkeel { ours } else { Bar::None };
             bars.add(format!("{measure}, {}", contestant.name()), *figure, unit, bar);
         }
     }

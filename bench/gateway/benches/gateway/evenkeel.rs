@@ -53,6 +53,8 @@ struct More {
     admin: Option<SocketAddr>,
     /// How many rejections a second are logged.
     logged_rejections: u8,
+    /// Instead of one for each core.
+    workers: Option<usize>,
 }
 
 /// In the folder of a gateway.
@@ -66,10 +68,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     let seats = match task {
-        Task::PassOn => SEATS,
+        Task::PassOn | Task::PassOnWithOneWorker => SEATS,
         Task::Protect { slots } => slots,
     };
-    run(Role::Gateway.command()?, seats, &More::default(), tls, upstream, folder)
+    let workers = matches!(task, Task::PassOnWithOneWorker).then_some(1);
+    run(Role::Gateway.command()?, seats, &More { workers, ..More::default() }, tls, upstream, folder)
 }
 
 /// Starts a gateway with an admin endpoint.
@@ -139,6 +142,10 @@ fn settings(more: &More, tls: Option<&Certificate>, address: SocketAddr, folder:
     if let Some(Tracing { ratio, collector }) = more.tracing {
         // Writing to a text does not fail.
         let _ = writeln!(settings, "tracing: {{endpoint: 'http://{collector}', protocol: http, sampleRatio: {ratio}}}");
+    }
+    if let Some(workers) = more.workers {
+        // Writing to a text does not fail.
+        let _ = writeln!(settings, "workers: {workers}");
     }
     if more.routes > 0 {
         settings.push_str("requests:\n  routes:\n");

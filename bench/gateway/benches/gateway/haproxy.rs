@@ -14,7 +14,7 @@ use crate::contestant::Task;
 pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     let address = free_address()?;
     let limit = match task {
-        Task::PassOn => String::new(),
+        Task::PassOn | Task::PassOnWithOneWorker => String::new(),
         Task::Protect { slots } => format!("maxconn {slots}"),
     };
     let tls = tls.map_or_else(String::new, |files| format!("ssl crt {} alpn h2,http/1.1", files.both.display()));

@@ -1,25 +1,29 @@
-//! The gateway beside nginx and `HAProxy`: the same upstream, the same load, in one run.
+//! The gateway beside nginx, `HAProxy`, Envoy and Caddy: the same upstream, the same load, in one run.
 //!
-//! Give a part of a group's name (`gateway throughput`, `gateway access log`, `gateway http2`, `gateway memory`, `gateway connections`, `gateway overload`,
+//! Give a part of a group's name (`gateway throughput`, `gateway latency`, `gateway access log`, `gateway http2`, `gateway memory`, `gateway connections`, `gateway overload`,
 //! `gateway dashboard`, `gateway tracing`) to run
-//! only those that contain it. Every process but wrk, h2load, nginx and `HAProxy` is this executable, which takes one of several roles.
+//! only those that contain it. Every process but wrk, h2load and the other proxies is this executable, which takes one of several roles.
 
 #![allow(clippy::print_stdout, reason = "it says what is left out and why")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
 mod access_log;
+mod caddy;
 mod certificate;
 mod connections;
 mod contestant;
 mod crowd;
 mod dashboard;
+mod envoy;
 mod evenkeel;
 mod h2load;
 mod haproxy;
 mod http2;
+mod latency;
 mod load;
 mod memory;
 mod nginx;
+mod open_loop;
 mod overload;
 mod role;
 mod service;
@@ -33,6 +37,7 @@ use std::process::ExitCode;
 
 use evenkeel_bars::Bars;
 
+use contestant::Contestant;
 use role::Role;
 
 /// As in the `evenkeel` binary.
@@ -42,8 +47,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A group of measures: its name, and what adds its figures.
 type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 9] = [
     ("gateway throughput", throughput::bars),
+    ("gateway latency", latency::bars),
     ("gateway access log", access_log::bars),
     ("gateway http2", http2::bars),
     ("gateway memory", memory::bars),
@@ -59,6 +65,7 @@ fn main() -> ExitCode {
         Role::Bench => bench().map(|()| ExitCode::SUCCESS),
         Role::Gateway => return evenkeel_cli::run(std::env::args_os()),
         Role::Service => service::run().map(|()| ExitCode::SUCCESS),
+        Role::Generator => open_loop::generate().map(|()| ExitCode::SUCCESS),
         Role::Crowd => crowd::run().map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {
@@ -79,11 +86,14 @@ fn bench() -> io::Result<()> {
         println!("the benchmark of the gateway is skipped: `{missing}` is not installed; `cargo xtask bench` tries to");
         return Ok(());
     }
+    for absent in [Contestant::Envoy, Contestant::Caddy].into_iter().filter(|contestant| !contestant.is_installed()) {
+        println!("{} is left out: it is not installed; `cargo xtask bench` tries to", absent.name());
+    }
     let before = evenkeel_process::load_average()?;
     for (_, add) in groups {
         add(&mut bars)?;
     }
     let after = evenkeel_process::load_average()?;
-    bars.print(&format!("The gateway beside nginx and HAProxy (load average {before} before and {after} after)"));
+    bars.print(&format!("The gateway beside other proxies (load average {before} before and {after} after)"));
     Ok(())
 }

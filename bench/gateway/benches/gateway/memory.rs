@@ -24,7 +24,8 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
 fn of_entry(bars: &mut Bars, entry: Entry, what: &str, times: f64) -> io::Result<()> {
     let upstream = Upstream::start()?;
     let mut figures = Vec::new();
-    for contestant in Contestant::ALL {
+    let contestants = Contestant::installed();
+    for &contestant in &contestants {
         let running = contestant.start(Task::PassOn, entry, upstream.process.address)?;
         let crowd = match Crowd::gather(running.process.address, running.certificate.as_ref(), CONNECTIONS) {
             Ok(crowd) => crowd,
@@ -37,9 +38,10 @@ fn of_entry(bars: &mut Bars, entry: Entry, what: &str, times: f64) -> io::Result
         figures.push(running.process.memory()?);
         drop(crowd);
     }
-    for (contestant, memory) in Contestant::ALL.into_iter().zip(&figures) {
+    for (contestant, memory) in contestants.into_iter().zip(&figures) {
         let is_ours = contestant == Contestant::Evenkeel;
-        let bar = if is_ours { Bar::TimesAtMost(times, mib(figures[1].proportional)) } else { Bar::None };
+        let bar =
+            if is_ours { Bar::TimesAtMost(times, mib(figures[Contestant::NGINX].proportional)) } else { Bar::None };
         bars.add(
             format!("memory with {CONNECTIONS} {what}, {}", contestant.name()),
             mib(memory.proportional),

@@ -14,7 +14,7 @@ use crate::contestant::Task;
 pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     let address = free_address()?;
     let (zone, limit) = match task {
-        Task::PassOn => (String::new(), String::new()),
+        Task::PassOn | Task::PassOnWithOneWorker => (String::new(), String::new()),
         Task::Protect { slots } => {
             ("limit_conn_zone $server_port zone=all:1m;".to_owned(), format!("limit_conn all {slots};"))
         }
@@ -45,7 +45,8 @@ pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr,
             }}
         }}"
     );
-    run("auto", &http, address, folder)
+    let workers = if matches!(task, Task::PassOnWithOneWorker) { "1" } else { "auto" };
+    run(workers, &http, address, folder)
 }
 
 /// Starts nginx with so many workers and this in its `http` section.

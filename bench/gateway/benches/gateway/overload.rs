@@ -65,8 +65,8 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     }
     let tails: Vec<f64> = rounds.iter().map(|rounds| median(rounds.iter().map(|round| round.polite_p99_ms))).collect();
     let [ours, others @ ..] = &tails[..] else { return Ok(()) };
-    for (other, contestant) in others.iter().zip(&Contestant::ALL[1..]) {
-        let name = contestant.name();
+    for (other, contestant) in others.iter().zip(&running[1..]) {
+        let name = contestant.contestant.name();
         bars.add(format!("polite p99 under {OVERLOAD} x overload, {name}"), *other, "ms", Bar::None);
         bars.add(format!("the same, evenkeel beside {name}"), *ours, "ms", Bar::TimesAtMost(0.1, *other));
     }

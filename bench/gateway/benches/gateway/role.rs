@@ -17,11 +17,13 @@ pub(crate) enum Role {
     Gateway,
     /// Is the service with a limited capacity.
     Service,
+    /// Sends requests at a fixed rate.
+    Generator,
     /// Holds many idle connections.
     Crowd,
 }
 
-/// Everything that the benchmark starts inherits the limit, nginx and `HAProxy` too.
+/// Everything that the benchmark starts inherits the limit, the other proxies too.
 pub(crate) fn with_many_files() -> io::Result<ExitCode> {
     let mut shell = Command::new("sh");
     shell.args(["-c", r#"ulimit -n "$(ulimit -Hn)" 2>/dev/null; exec "$0" "$@""#]);
@@ -38,6 +40,7 @@ impl Role {
             Ok("bench") => Self::Bench,
             Ok("gateway") => Self::Gateway,
             Ok("service") => Self::Service,
+            Ok("generator") => Self::Generator,
             Ok("crowd") => Self::Crowd,
             _ => Self::Start,
         }
@@ -50,6 +53,7 @@ impl Role {
             Self::Bench => "bench",
             Self::Gateway => "gateway",
             Self::Service => "service",
+            Self::Generator => "generator",
             Self::Crowd => "crowd",
         };
         let mut command = Command::new(std::env::current_exe()?);

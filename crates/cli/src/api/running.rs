@@ -16,9 +16,9 @@ use evenkeel_gateway::config::{
     TokenIdentity, memory_limit,
 };
 use evenkeel_gateway::host::Host;
-use evenkeel_gateway::identity::Identification;
+use evenkeel_gateway::identity::{self, IdentityCounts};
 use evenkeel_gateway::objects::DirectorySource;
-use evenkeel_gateway::observe::metrics::IdentityMetrics;
+use evenkeel_gateway::observe::metrics::register_identity;
 use evenkeel_gateway::{ServingPair, StartError};
 use evenkeel_store::{HistoryLimits, Location, Store};
 use tokio::sync::watch;
@@ -94,8 +94,8 @@ impl RunningApi {
         let store = opened.with_context(|| format!("cannot open the store at {place}; see `--store`"))?;
         let unwritten = data.prepare(args.address().ip(), &args.api_names).map_err(|error| wrong(&error))?;
         let unwritten = unwritten.map(|UnwrittenCertificate { certificate, key }| ServingPair { certificate, key });
-        let metrics = IdentityMetrics::default();
-        let identification = Identification::open_counted(&identity(args, &data), &metrics);
+        let counts = IdentityCounts::default();
+        let identification = identity::open(&identity_config(args, &data), &counts);
         let identification = identification.map_err(|error| WrongUsage(error.to_string()))?;
         let tls = ServerTls {
             certificate: data.certificate(),
@@ -107,7 +107,7 @@ impl RunningApi {
         let host = Host::bind_with(&listen, unwritten, identification, args.limits()).await.map_err(explain)?;
         let host = host.count_refused(Arc::clone(&refused_connections));
         let address = host.address();
-        let other_metrics = OtherMetrics::new(move |registry| metrics.register(registry));
+        let other_metrics = OtherMetrics::new(move |registry| register_identity(&counts, registry));
         let mut options = ApiServerOptions {
             preset,
             status_controller: args.status_controller(),
@@ -236,7 +236,7 @@ fn place(location: &Location) -> String {
 }
 
 /// Who may call: the administrator, those in the token file, and those with a certificate.
-fn identity(args: &ApiArgs, data: &DataDir) -> IdentityConfig {
+fn identity_config(args: &ApiArgs, data: &DataDir) -> IdentityConfig {
     let tokens = [Some(data.admin_tokens()), args.token_file.clone()].into_iter().flatten();
     let mut sources: Vec<_> = tokens.map(|file| IdentitySource::Tokens(TokenIdentity { file })).collect();
     // Who can sign certificates with this authority is the administrator.

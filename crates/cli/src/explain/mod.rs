@@ -20,7 +20,7 @@ use evenkeel::identify::Identify as _;
 use evenkeel::objects::Objects;
 use evenkeel::{FlowControl, User};
 use evenkeel_api::Preset;
-use evenkeel_gateway::identity::{Identification, PeerIdentity};
+use evenkeel_gateway::identity::{self, IdentityCounts, PeerIdentity};
 use evenkeel_gateway::objects::source;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
 use evenkeel_gateway::{Config, Peer, RequestRules, Transport};
@@ -252,7 +252,8 @@ impl Explain {
         if self.user.is_some() || self.audit.is_some() {
             return Ok(None);
         }
-        let identities = Identification::open(&config.identity).map_err(|error| WrongUsage(error.to_string()))?;
+        let identities = identity::open(&config.identity, &IdentityCounts::default())
+            .map_err(|error| WrongUsage(error.to_string()))?;
         let address = SocketAddr::new(self.from, 0);
         Ok(Some(identities.of(Peer { address, transport: Transport::Plain, certificate: None })))
     }

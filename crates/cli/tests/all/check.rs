@@ -473,10 +473,8 @@ fn the_hook_runs_what_it_names() {
 fn the_settings_say_what_is_checked_and_what_the_server_is_like() {
     let form = "concurrency: 8\nlevels:\n  a: {share: 50, queue: 2000}\n  unused: {share: 50}\nmatch:\n- {level: a}\n- {user: zoe, level: a}\n";
     let folder = folder(&[("evenkeel.yaml", form), ("none.yaml", "concurrency: 8\n")]);
-    let output = evenkeel(&["check", "--config", "evenkeel.yaml", "-o", "json"])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let output =
+        evenkeel(&["check", "--config", "evenkeel.yaml", "-o", "json"]).current_dir(folder.path()).output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let found: Vec<String> = report["findings"]
         .as_array()

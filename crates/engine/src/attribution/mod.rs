@@ -36,17 +36,22 @@ mod heavy_hitters;
 mod names;
 mod random;
 mod usage;
+mod wanted_names;
 mod window;
 
 pub use flow_key::FlowKey;
 pub use names::FlowName;
 pub use usage::{Delay, Delays, FlowNow, LevelUsage, Ranking};
+pub use wanted_names::WantedNames;
+
+use std::sync::Arc;
 
 use flow_key::FlowPair;
 use names::Names;
 use random::Random;
 use window::Window;
 
+use crate::Flow;
 use crate::level::{NewRequest, Observer};
 use crate::queue_set::{Rejection, RequestId};
 use crate::time::{Instant, Nanos, SECOND};
@@ -83,11 +88,11 @@ struct Tracked {
     /// When it arrived; when it started; or until when its seat-time has been counted.
     since: Instant,
     seats: u32,
-    stage: Stage,
+    stage: RequestStage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum RequestStage {
     Arrived,
     /// It waits, and this flow is to blame; nobody if no request of the level has a seat.
     Waiting(Option<FlowKey>),
@@ -121,7 +126,7 @@ impl Attribution {
             waiting: Window::new(WAITING_SLOTS),
             rejections: Window::new(REJECTION_SLOTS),
             delays: Window::new(DELAY_SLOTS),
-            names: Names::default(),
+            names: Names::new(seed),
             previous_start: start,
             start,
             end: start,
@@ -138,13 +143,34 @@ impl Attribution {
 
     /// A request is rejected before the level sees it, as one too many of those that run long. It counts among the rejections
     /// of its flow.
-    pub fn rejected_on_arrival(&mut self, now: Instant, request: &NewRequest<'_>) {
+    pub fn rejected_on_arrival(&mut self, now: Instant, flow: &Flow<'_>) {
         self.advance(now);
-        let flow = FlowKey::new(&request.flow, self.seed);
-        if self.names.may_want(flow) {
-            self.learn_name(flow, request);
+        self.add_rejection(FlowKey::new(flow, self.seed));
+    }
+
+    /// A request arrives, of a flow whose name need not be given: see [`learn_name`](Self::learn_name).
+    #[inline]
+    pub fn arrived_unnamed(&mut self, now: Instant, id: RequestId, flow: &Flow<'_>, seats: u32) {
+        self.advance(now);
+        let tracked = Tracked { flow: FlowKey::new(flow, self.seed), since: now, seats, stage: RequestStage::Arrived };
+        match self.requests.get_mut(id.slot()) {
+            Some(place) => *place = tracked,
+            None => self.requests.resize(id.slot() + 1, tracked),
         }
-        self.add_rejection(flow);
+    }
+
+    /// Whose names are wanted. It stays the same for as long as the attribution does.
+    pub fn wanted_names(&self) -> Arc<WantedNames> {
+        Arc::clone(&self.names.wanted)
+    }
+
+    /// A request of that flow has arrived, or arrives now: remembers its name if it is wanted.
+    #[inline]
+    pub fn learn_name(&mut self, flow: &Flow<'_>) {
+        let key = FlowKey::new(flow, self.seed);
+        if self.names.may_want(key) {
+            self.learn_wanted_name(key, flow);
+        }
     }
 
     /// Begins another half of the window if it is time.
@@ -232,11 +258,11 @@ impl Attribution {
     }
 
     #[cold]
-    fn learn_name(&mut self, key: FlowKey, request: &NewRequest<'_>) {
+    fn learn_wanted_name(&mut self, key: FlowKey, flow: &Flow<'_>) {
         let Self { names, seat_time, waiting, rejections, .. } = self;
         // Nanoseconds and rejections are not the same; a rejection is worth some milliseconds of somebody's time.
         let weight = |key| seat_time.weight(key) + waiting.weight(key) + (rejections.weight(key) << 22);
-        names.learn(key, &request.flow, weight);
+        names.learn(key, flow, weight);
     }
 
     #[inline]
@@ -248,22 +274,14 @@ impl Attribution {
 impl Observer for Attribution {
     #[inline]
     fn arrived(&mut self, now: Instant, id: RequestId, request: &NewRequest<'_>) {
-        self.advance(now);
-        let flow = FlowKey::new(&request.flow, self.seed);
-        let tracked = Tracked { flow, since: now, seats: request.work.max_seats(), stage: Stage::Arrived };
-        match self.requests.get_mut(id.slot()) {
-            Some(place) => *place = tracked,
-            None => self.requests.resize(id.slot() + 1, tracked),
-        }
-        if self.names.may_want(flow) {
-            self.learn_name(flow, request);
-        }
+        self.arrived_unnamed(now, id, &request.flow, request.work.max_seats());
+        self.learn_name(&request.flow);
     }
 
     fn queued(&mut self, _now: Instant, id: RequestId) {
         let behind = self.draw();
         if let Some(request) = self.tracked(id) {
-            request.stage = Stage::Waiting(behind);
+            request.stage = RequestStage::Waiting(behind);
         }
     }
 
@@ -274,11 +292,11 @@ impl Observer for Attribution {
         let Tracked { flow, since, seats, stage } = *request;
         // Nobody waits for a seat of one that has none.
         if seats > 0 {
-            (request.since, request.stage) = (now, Stage::Running(place));
+            (request.since, request.stage) = (now, RequestStage::Running(place));
             self.running.push(u32::try_from(id.slot()).unwrap_or(u32::MAX));
             self.seats_max = self.seats_max.max(seats);
         }
-        if let Stage::Waiting(behind) = stage {
+        if let RequestStage::Waiting(behind) = stage {
             self.advance(now);
             self.add_wait(flow, behind, now - since);
         }
@@ -289,7 +307,7 @@ impl Observer for Attribution {
         let Some(request) = self.tracked(id) else { return };
         let Tracked { flow, since, seats: before, stage } = *request;
         (request.since, request.seats) = (now, seats);
-        if let Stage::Running(_) = stage {
+        if let RequestStage::Running(_) = stage {
             self.seats_max = self.seats_max.max(seats);
             self.add_seat_time(flow, before, now - since);
         }
@@ -298,7 +316,8 @@ impl Observer for Attribution {
     #[inline]
     fn released(&mut self, now: Instant, id: RequestId) {
         self.advance(now);
-        let Some(Tracked { flow, since, seats, stage: Stage::Running(place) }) = self.tracked(id).copied() else {
+        let Some(Tracked { flow, since, seats, stage: RequestStage::Running(place) }) = self.tracked(id).copied()
+        else {
             return;
         };
         let place = place as usize;
@@ -306,10 +325,10 @@ impl Observer for Attribution {
         if let Some(moved) = self.running.get(place)
             && let Some(moved) = self.requests.get_mut(*moved as usize)
         {
-            moved.stage = Stage::Running(u32::try_from(place).unwrap_or(u32::MAX));
+            moved.stage = RequestStage::Running(u32::try_from(place).unwrap_or(u32::MAX));
         }
         if let Some(request) = self.tracked(id) {
-            request.stage = Stage::Ended;
+            request.stage = RequestStage::Ended;
         }
         self.add_seat_time(flow, seats, now - since);
     }
@@ -318,8 +337,8 @@ impl Observer for Attribution {
         self.advance(now);
         let Some(request) = self.tracked(id) else { return };
         let Tracked { flow, since, stage, .. } = *request;
-        request.stage = Stage::Ended;
-        if let Stage::Waiting(behind) = stage {
+        request.stage = RequestStage::Ended;
+        if let RequestStage::Waiting(behind) = stage {
             self.add_wait(flow, behind, now - since);
         }
         self.add_rejection(flow);

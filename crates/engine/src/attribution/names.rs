@@ -1,7 +1,9 @@
 //! `Names`: the names of the few flows that are heavy enough to be shown.
 
+use std::sync::Arc;
+
 use super::FlowKey;
-use super::heavy_hitters::Key;
+use super::wanted_names::{INDEX_LENGTH, WantedNames, slot};
 use crate::Flow;
 
 /// The names of some flows. Names come with arrivals only, so a flow that has become heavy is marked, and its name is taken
@@ -9,19 +11,18 @@ use crate::Flow;
 /// holds seats for long may not send another request.
 #[derive(Debug)]
 pub(super) struct Names {
-    entries: Vec<Entry>,
+    entries: Vec<NamedFlow>,
     /// For each slot of a table of open addressing, the place of its entry plus one; zero if it is free.
     index: Vec<u8>,
-    /// A bit for each heavy flow whose name is wanted. Flows whose names are known leave it: one of them that comes often would
-    /// clear it each time before the flow comes that it was set for. What they cost is a look too many.
-    wanted: u64,
+    /// The names that are wanted, for all threads to see.
+    pub(super) wanted: Arc<WantedNames>,
     /// How often a name may still be put in the place of another one in this half minute, which takes a look at all.
     exchanges_left: u32,
 }
 
 /// A flow and its name.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct NamedFlow {
     key: FlowKey,
     schema_length: u8,
     distinguisher_length: u8,
@@ -43,7 +44,6 @@ pub struct FlowName<'a> {
 
 /// How many names are kept.
 const NAMES_MAX: usize = 96;
-const INDEX_LENGTH: usize = 256;
 /// How often a name may be put in the place of another one in half a minute.
 const EXCHANGES_MAX: u32 = 512;
 /// The bytes of a schema's name and of a distinguisher together.
@@ -54,23 +54,29 @@ const SCHEMA_BYTES: usize = 48;
 // === impl Names ===
 
 impl Names {
+    pub(super) fn new(seed: u64) -> Self {
+        let wanted = Arc::new(WantedNames::new(seed));
+        Self { entries: Vec::new(), index: Vec::new(), wanted, exchanges_left: EXCHANGES_MAX }
+    }
+
     /// The bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.index.capacity()
+        let wanted = size_of::<WantedNames>() + if self.index.is_empty() { 0 } else { INDEX_LENGTH * size_of::<u64>() };
+        self.entries.capacity() * size_of::<NamedFlow>() + self.index.capacity() + wanted
     }
 
     /// Whether the name of a flow that arrives may be wanted.
     #[inline]
     pub(super) fn may_want(&self, key: FlowKey) -> bool {
-        self.wanted & bit(key) != 0 || (self.entries.len() < NAMES_MAX && self.find(key).is_none())
+        self.wanted.may_want_key(key)
     }
 
     /// A flow has become heavy.
     #[inline]
     pub(super) fn want(&mut self, key: FlowKey) {
         let has_room = self.entries.len() < NAMES_MAX || self.exchanges_left > 0;
-        if has_room && self.wanted & bit(key) == 0 && self.find(key).is_none() {
-            self.wanted |= bit(key);
+        if has_room && !self.wanted.is_heavy(key) && self.find(key).is_none() {
+            self.wanted.set_heavy(key);
         }
     }
 
@@ -78,7 +84,7 @@ impl Names {
     pub(super) fn turn(&mut self) {
         self.exchanges_left = EXCHANGES_MAX;
         // A flow that is still heavy is wanted again.
-        self.wanted = 0;
+        self.wanted.clear_all_heavy();
     }
 
     /// Learns the name of a flow whose request arrives, if there is room or if it is heavier than another one whose name is
@@ -88,12 +94,12 @@ impl Names {
         if self.find(key).is_some() {
             return;
         }
-        self.wanted &= !bit(key);
+        self.wanted.clear_heavy(key);
         if self.entries.is_empty() {
             self.entries.reserve_exact(NAMES_MAX);
             self.index = vec![0; INDEX_LENGTH];
         }
-        let entry = Entry::new(key, flow);
+        let entry = NamedFlow::new(key, flow);
         if self.entries.len() < NAMES_MAX {
             self.entries.push(entry);
         } else {
@@ -119,10 +125,12 @@ impl Names {
             }
             self.index[slot] = u8::try_from(place + 1).unwrap_or_default();
         }
+        self.wanted.set_known(self.entries.iter().map(|named| named.key));
+        self.wanted.set_room(self.entries.len() < NAMES_MAX);
     }
 
     #[inline]
-    fn find(&self, key: FlowKey) -> Option<&Entry> {
+    fn find(&self, key: FlowKey) -> Option<&NamedFlow> {
         let mut slot = slot(key);
         loop {
             let place = usize::from(*self.index.get(slot)?).checked_sub(1)?;
@@ -136,27 +144,13 @@ impl Names {
 
     /// The name of a flow, if it is known.
     pub(super) fn get(&self, key: FlowKey) -> Option<FlowName<'_>> {
-        self.find(key).map(Entry::name)
+        self.find(key).map(NamedFlow::name)
     }
 }
 
-fn bit(key: FlowKey) -> u64 {
-    1 << (key.mixed() & 63)
-}
+// === impl NamedFlow ===
 
-fn slot(key: FlowKey) -> usize {
-    usize::try_from((key.mixed() >> 8) % INDEX_LENGTH as u64).unwrap_or_default()
-}
-
-impl Default for Names {
-    fn default() -> Self {
-        Self { entries: Vec::new(), index: Vec::new(), wanted: 0, exchanges_left: EXCHANGES_MAX }
-    }
-}
-
-// === impl Entry ===
-
-impl Entry {
+impl NamedFlow {
     fn new(key: FlowKey, flow: &Flow<'_>) -> Self {
         let (schema, distinguisher) = (flow.schema(), flow.distinguisher());
         let room = TEXT_BYTES.saturating_sub(distinguisher.len()).max(SCHEMA_BYTES);
@@ -192,10 +186,11 @@ fn cut(text: &str, bytes_max: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribution::heavy_hitters::Key;
 
     #[test]
     fn long_names_are_cut_where_a_character_ends() {
-        let mut names = Names::default();
+        let mut names = Names::new(0);
         let (schema, distinguisher) = ("s".repeat(300), "é".repeat(300));
         let flow = Flow::new(&schema, &distinguisher);
         names.learn(FlowKey(1), &flow, |_| 1);
@@ -209,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_names_of_heavier_flows_take_the_place_of_lighter_ones() {
-        let mut names = Names::default();
+        let mut names = Names::new(0);
         let weight = |key: FlowKey| key.0;
         for number in 1..=1000 {
             names.turn();
@@ -224,12 +219,12 @@ mod tests {
         names.exchanges_left = 0;
         names.learn(FlowKey(2000), &Flow::new("s", "2000"), weight);
         assert_eq!(names.get(FlowKey(2000)), None, "too many were exchanged");
-        assert!(names.bytes() == bytes && bytes < 14 * 1024, "{bytes}");
+        assert!(names.bytes() == bytes && bytes < 16 * 1024, "{bytes}");
     }
 
     #[test]
     fn a_name_is_wanted_until_it_is_known() {
-        let (mut names, late) = (Names::default(), FlowKey(10_000));
+        let (mut names, late) = (Names::new(0), FlowKey(10_000));
         for number in 0..NAMES_MAX as u64 {
             assert!(names.may_want(late), "there is room");
             names.learn(FlowKey(number), &Flow::new("s", "x"), |_| 1);
@@ -245,7 +240,7 @@ mod tests {
     /// One request may be all that comes of a flow.
     #[test]
     fn at_1_while_there_is_room_the_first_request_of_every_flow_names_it() {
-        let mut names = Names::default();
+        let mut names = Names::new(0);
         for number in 0..NAMES_MAX as u64 {
             assert!(names.may_want(FlowKey(number)), "{number}");
             names.learn(FlowKey(number), &Flow::new("s", "x"), |_| 1);
@@ -257,8 +252,8 @@ mod tests {
     #[test]
     fn at_1_a_known_flow_does_not_keep_another_from_being_named() {
         let heavy = FlowKey(3);
-        let busy = (4..10_000).map(FlowKey).find(|key| bit(*key) == bit(heavy)).unwrap();
-        let mut names = Names::default();
+        let busy = (4..10_000).map(FlowKey).find(|key| key.mixed() & 63 == heavy.mixed() & 63).unwrap();
+        let mut names = Names::new(0);
         names.learn(busy, &Flow::new("s", "busy"), |_| 1);
         names.want(heavy);
         assert!(names.may_want(busy));

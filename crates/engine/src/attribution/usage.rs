@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::names::FlowName;
 use super::window::{Weights, Window};
-use super::{Attribution, FlowKey, FlowPair, Stage};
+use super::{Attribution, FlowKey, FlowPair, RequestStage};
 use crate::time::{Instant, Nanos};
 
 /// Who used a level lately, and who delayed whom.
@@ -114,7 +114,7 @@ impl Attribution {
             seats: request.seats.into(),
             ..FlowNow::default()
         });
-        let waiting = self.requests.iter().filter(|request| matches!(request.stage, Stage::Waiting(_)));
+        let waiting = self.requests.iter().filter(|request| matches!(request.stage, RequestStage::Waiting(_)));
         let waiting = waiting.take(REQUESTS_MAX).map(|request| FlowNow {
             flow: request.flow,
             waiting: 1,

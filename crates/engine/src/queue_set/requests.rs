@@ -109,6 +109,9 @@ pub(super) struct Requests<T> {
 // === impl RequestId ===
 
 impl RequestId {
+    /// Names no request: no queue set ever gives it out.
+    pub const NONE: Self = Self { number: u64::MAX };
+
     /// A number below the largest number of requests that the set has held at one time: an index for a table that the
     /// caller keeps beside it. (A number that has been given out 2^32 times is not used again, and so there is one more
     /// for each such.)

@@ -1,19 +1,20 @@
 //! A request in its level. It ends when this is dropped, whatever it was doing.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use evenkeel_api::Preset;
 use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
 
-use crate::control::level::{LevelState, Wakers};
+use crate::control::core::LevelCore;
 use crate::control::long_running::Counting;
 use crate::control::rejected::Rejected;
 use crate::control::seat_times::SeatTimes;
 use crate::control::snapshot::Destination;
 use crate::control::trace;
+use crate::control::wakers::Wakers;
 
 /// A request that has arrived, and the way to everything that concerns it.
 ///
@@ -33,6 +34,8 @@ pub(crate) struct Admission {
     pub(crate) times: Option<Arc<SeatTimes>>,
     /// Whether the caller gives it up because its time is over, and not because its client has left.
     pub(crate) has_expired: bool,
+    /// Whether it has failed, so that its time says little about the service.
+    pub(crate) has_failed: AtomicBool,
 }
 
 // === impl Admission ===
@@ -43,14 +46,14 @@ impl Admission {
     pub(crate) fn phase_or_wake(&self, waker: &std::task::Waker) -> Option<Phase> {
         // Cloning and dropping a waker may run anything, code that takes this very lock included.
         let mut waker = Some(waker.clone());
-        let mut state = self.destination.level.lock();
-        let phase = state.queue_set().phase(self.id);
+        let mut core = self.destination.level.lock();
+        let phase = core.queue_set().phase(self.id);
         if phase == Some(Phase::Waiting)
-            && let Some(waiter) = state.level.payload_mut(self.id)
+            && let Some(waiter) = core.level.payload_mut(self.id)
         {
             std::mem::swap(&mut waiter.waker, &mut waker);
         }
-        drop(state);
+        drop(core);
         drop(waker);
         phase
     }
@@ -63,27 +66,29 @@ impl Admission {
 
     /// The flow of the request is charged that much more seat-time, or less; nothing happens unless it runs.
     pub(crate) fn charge(&self, seat_time: Nanos) {
-        self.change(|state, now, wakers| state.charge(now, self.id, seat_time, wakers));
+        self.change(|core, now, wakers| core.charge(now, self.id, seat_time, wakers));
     }
 
     /// The request holds so many seats from now on, if it runs and takes any.
     pub(crate) fn set_seats(&self, seats: u32) {
-        if let Some(held) = self.change(|state, now, wakers| state.set_seats(now, self.id, seats, wakers)) {
+        if let Some(held) = self.change(|core, now, wakers| core.set_seats(now, self.id, seats, wakers)) {
             self.seats.store(held, Ordering::Relaxed);
         }
     }
 
     /// Lets something happen to the request, and wakes those whom that concerns.
-    fn change<R>(&self, change: impl FnOnce(&mut LevelState, Instant, &mut Wakers) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut LevelCore, Instant, &mut Wakers) -> R) -> R {
         let (upkeep, level) = (&self.destination.upkeep, &self.destination.level);
         let mut wakers = Wakers::default();
         let now = upkeep.clock.now();
         upkeep.server.before_event(now);
-        let mut state = level.lock();
-        let now = state.at(now);
-        let result = change(&mut state, now, &mut wakers);
-        drop(state);
+        let mut core = level.lock_for_event();
+        let now = core.at(now);
+        let result = change(&mut core, now, &mut wakers);
+        let is_batch = core.events.is_batch();
+        drop(core);
         wakers.wake();
+        level.hand_on_batch(is_batch);
         result
     }
 
@@ -112,9 +117,8 @@ impl Admission {
 
     /// The request is gone: it has waited as long as it may, or it has given way to another.
     pub(crate) fn rejected(&self) -> Rejected {
-        let mut state = self.destination.level.lock();
-        let (reason, advice) = (state.take_reason(self.id), state.advise());
-        drop(state);
+        let reason = self.destination.level.lock().take_reason(self.id);
+        let advice = self.destination.level.advise();
         trace::gave_up(self.destination.schema(), reason);
         Rejected::new(reason, advice, self.seats.load(Ordering::Relaxed), self.queue, &self.destination)
     }
@@ -127,25 +131,24 @@ impl Drop for Admission {
         let mut wakers = Wakers::default();
         let now = upkeep.clock.now();
         upkeep.server.before_event(now);
-        let mut state = level.lock();
-        let now = state.at(now);
-        let start = self.times.as_ref().and_then(|_| state.queue_set().start(self.id));
-        let finish = state.finish(now, self.id, &mut wakers);
+        let has_failed = *self.has_failed.get_mut();
+        let mut core = level.lock_for_event();
+        let now = core.at(now);
+        let start = self.times.as_ref().and_then(|_| core.queue_set().start(self.id));
+        let finish = core.finish(now, self.id, has_failed, &mut wakers);
+        // Nobody is left to be told, but it counts as a rejected request (FQ-28, HF-12).
         let reason = self.reason_to_leave();
-        let cancelled = if finish.is_none() { state.cancel(now, self.id, reason, &mut wakers) } else { None };
+        let cancelled = if finish.is_none() { core.cancel(now, self.id, reason, &mut wakers) } else { None };
         if finish.is_none() && cancelled.is_none() {
             // Nobody asks any more.
-            state.take_reason(self.id);
+            core.take_reason(self.id);
         }
         let has_given_up = cancelled.is_some();
-        if has_given_up {
-            // Nobody is left to be told, but it counts as a rejected request (FQ-28, HF-12).
-            state.retry.record_drop(|| upkeep.clock.unix_second());
-        }
-        let is_idle = state.queue_set().is_idle();
+        let is_idle = core.queue_set().is_idle();
         let lingers = matches!(finish, Some(Finish::Lingering { .. }));
-        let change = if lingers { state.take_earlier_timeout() } else { None };
-        drop(state);
+        let change = if lingers { core.take_earlier_timeout() } else { None };
+        let is_batch = core.events.is_batch();
+        drop(core);
         if let Some(times) = &self.times {
             times.note_end(start.map(|(_, started)| started), now);
         }
@@ -157,6 +160,7 @@ impl Drop for Admission {
         }
         level.note_end(is_idle, upkeep);
         wakers.wake();
+        level.hand_on_batch(is_batch);
         if has_given_up {
             trace::gave_up(self.destination.schema(), reason);
         }

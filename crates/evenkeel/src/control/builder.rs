@@ -12,13 +12,12 @@ use evenkeel_api::v1::FlowSchema;
 use evenkeel_engine::LevelId;
 use evenkeel_engine::borrowing::DivideSeats;
 use evenkeel_engine::controller::{Borrowing, Objects};
-use evenkeel_engine::level::Observer;
 
 use crate::control::clock::{Clock, ManualClock, nanos};
+use crate::control::events::{ArrivalListener, ArrivalsTo, Listener, Listeners};
 use crate::control::flow_control::{FlowControl, Setup, Shared};
 use crate::control::into_objects::IntoObjects;
 use crate::control::object_problems::{self, InvalidObjects, ObjectProblem};
-use crate::control::observers::Observers;
 use crate::control::seat_division::DivisionChoice;
 use crate::control::trace;
 use crate::control::upkeep::Keeper;
@@ -31,7 +30,7 @@ pub struct FlowControlBuilder {
     pub(super) preset: Preset,
     server_concurrency: u32,
     division: DivisionChoice,
-    observers: Observers,
+    listeners: Listeners,
     wait_limit: Duration,
     clock: Option<ManualClock>,
     given: GivenObjects,
@@ -173,46 +172,58 @@ impl FlowControlBuilder {
         self
     }
 
-    /// Makes an observer for each level, and tells it of arrivals, starts, ends and rejections as they happen.
-    ///
-    /// An observer is called while its level is locked: it must be quick, and must not use the flow control.
+    /// Makes a listener for each level, and tells it what happens there: arrivals, starts, ends, rejections, in their order and some
+    /// dozens at a time. See [`Listener`](crate::events::Listener) for what a listener may do. Called again, it adds another one.
     ///
     /// ```
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicU64, Ordering};
     ///
-    /// use evenkeel::observer::{Instant, Observer, RequestId};
+    /// use evenkeel::events::{Event, EventKind, Listener};
     /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
     ///
-    /// /// Counts what starts, in all levels together.
-    /// #[derive(Debug)]
+    /// /// Counts what starts at once, in all levels together.
     /// struct Starts(Arc<AtomicU64>);
     ///
-    /// impl Observer for Starts {
-    ///     fn started(&mut self, _now: Instant, _id: RequestId) {
-    ///         self.0.fetch_add(1, Ordering::Relaxed);
+    /// impl Listener for Starts {
+    ///     fn on_events(&mut self, events: &[Event]) {
+    ///         let passed = events.iter().filter(|event| matches!(event.kind(), EventKind::Passed { .. })).count();
+    ///         self.0.fetch_add(passed as u64, Ordering::Relaxed);
     ///     }
     /// }
     ///
     /// let starts = Arc::new(AtomicU64::new(0));
     /// let counted = Arc::clone(&starts);
-    /// let flow = FlowControl::builder().observe(move |_, _| Starts(Arc::clone(&counted))).drive_by_hand().build();
+    /// let flow = FlowControl::builder().listen(move |_, _| Starts(Arc::clone(&counted))).drive_by_hand().build();
     /// let (user, request) = (User::default(), RequestInfo::default());
     /// drop(flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT));
+    /// flow.deliver_events();
     /// assert_eq!(starts.load(Ordering::Relaxed), 1);
     /// ```
-    pub fn observe<O: Observer + Send + 'static>(
-        mut self,
-        observe: impl Fn(LevelId, &str) -> O + Send + Sync + 'static,
-    ) -> Self {
-        self.observers.set_other(observe);
+    pub fn listen<L: Listener + 'static>(mut self, make: impl Fn(LevelId, &str) -> L + Send + Sync + 'static) -> Self {
+        self.listeners.others.push(Arc::new(move |id, name| Box::new(make(id, name))));
+        self
+    }
+
+    /// Tells of requests as they arrive, with everything that they are classified by: see
+    /// [`ArrivalListener`](crate::events::ArrivalListener). Called again, it takes the place of the one before.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::events::Arrival;
+    ///
+    /// let print = |arrival: &Arrival<'_>| println!("{} of {}", arrival.attributes.request.path, arrival.flow_distinguisher);
+    /// let flow = FlowControl::builder().listen_to_arrivals(print).drive_by_hand().build();
+    /// ```
+    pub fn listen_to_arrivals(mut self, listener: impl ArrivalListener + 'static) -> Self {
+        self.listeners.arrivals = ArrivalsTo(Some(Arc::new(listener)));
         self
     }
 
     /// Keeps count of who uses each level and who delays whom, for [`FlowControl::flows`](crate::FlowControl::flows) and for
     /// metrics of the heaviest flows. That takes at most 64 KiB for each level, whatever the number of flows (AT-3).
     pub fn attribute_flows(mut self) -> Self {
-        self.observers.attributes_flows = true;
+        self.listeners.attributes_flows = true;
         self
     }
 
@@ -323,7 +334,7 @@ impl FlowControlBuilder {
             preset: self.preset,
             server_concurrency: self.server_concurrency.into(),
             division: self.division,
-            observers: self.observers,
+            listeners: self.listeners,
             wait_limit: self.wait_limit,
             clock,
             exempt_paths,
@@ -352,7 +363,7 @@ impl Default for FlowControlBuilder {
             preset: Preset::default(),
             server_concurrency: SERVER_CONCURRENCY_DEFAULT,
             division: DivisionChoice::default(),
-            observers: Observers::default(),
+            listeners: Listeners::default(),
             wait_limit: WAIT_LIMIT_DEFAULT,
             clock: None,
             given: GivenObjects::default(),

@@ -54,17 +54,6 @@ impl Clock {
         }
     }
 
-    /// The second of the wall clock, which the suggestion to rejected clients goes by (HF-13).
-    pub(crate) fn unix_second(&self) -> i64 {
-        match self {
-            Self::Tokio(_) => {
-                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX)
-            }
-            Self::Manual(clock) => clock.0.load(Ordering::Acquire).div_euclid(SECOND),
-        }
-    }
-
     /// When this clock began, by the monotonic clock of the machine; `None` for a clock that is set by hand.
     pub(crate) fn std_start(&self) -> Option<std::time::Instant> {
         match self {

@@ -1,7 +1,7 @@
 //! `FlowControl`: decides for a whole service which requests run, wait or are rejected.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -10,26 +10,26 @@ use evenkeel_api::v1::FlowSchema;
 use evenkeel_api::{Kind, Preset};
 use evenkeel_engine::controller::{Applied, Borrowing, Controller, Dangling, Objects, TooFewSeats, Unusable};
 use evenkeel_engine::digest::Query;
-use evenkeel_engine::level::NewRequest;
-use evenkeel_engine::queue_set::{Arrival, Rejection};
+use evenkeel_engine::queue_set::{Arrival, Rejection, RequestId};
 use evenkeel_engine::time::Instant;
-use evenkeel_engine::{Attributes, LevelInfo, WorkEstimate};
+use evenkeel_engine::{Attributes, Classification, LevelId, LevelInfo, WorkEstimate};
 
 use crate::control::admission::Admission;
 use crate::control::admit::{Admit, Arrived, Place, Waiting};
 use crate::control::builder::FlowControlBuilder;
 use crate::control::clock::{Clock, nanos};
+use crate::control::core::Waiter;
+use crate::control::core_events::Arriving;
 use crate::control::counts::{Access, Mark};
 use crate::control::digests::{DigestId, Digests};
+use crate::control::events::{self, ArrivalsTo, Listener, Listeners};
 use crate::control::into_objects::IntoObjects;
 use crate::control::kept_details::KeptDetails;
 use crate::control::known_levels::KnownLevels;
 use crate::control::ledger::SharedLedger;
-use crate::control::level::{Waiter, Wakers};
-use crate::control::level_events::Arriving;
+use crate::control::level::Level;
 use crate::control::long_running::Counting;
 use crate::control::object_problems::{self, InvalidObjects};
-use crate::control::observers::Observers;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
 use crate::control::request::{Details, FlowRequest, Incoming};
@@ -37,6 +37,7 @@ use crate::control::seat_division::{DivisionChoice, SeatController, preset_borro
 use crate::control::snapshot::{Destination, LevelChanges, LevelTable, Snapshot};
 use crate::control::trace;
 use crate::control::upkeep::Upkeep;
+use crate::control::wakers::Wakers;
 use crate::control::work::{EstimateWork, WorkInput};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -70,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) digests: Digests,
     upkeep: Arc<Upkeep>,
     wait_limit_ns: AtomicU64,
+    arrivals: ArrivalsTo,
     pub(crate) preset: Preset,
     /// Part of every set of objects.
     exempt_paths: Option<Arc<FlowSchema>>,
@@ -79,7 +81,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 struct Control {
     controller: SeatController,
-    observers: Observers,
+    listeners: Listeners,
     ledger: Arc<SharedLedger>,
     /// What came of the objects that were given last, so that the same warnings are not given again.
     report: Report,
@@ -91,7 +93,7 @@ pub(crate) struct Setup {
     pub(crate) preset: Preset,
     pub(crate) server_concurrency: i64,
     pub(crate) division: DivisionChoice,
-    pub(crate) observers: Observers,
+    pub(crate) listeners: Listeners,
     pub(crate) wait_limit: Duration,
     pub(crate) clock: Clock,
     pub(crate) exempt_paths: Option<Arc<FlowSchema>>,
@@ -139,24 +141,27 @@ impl FlowControl {
     }
 
     pub(crate) fn new(setup: Setup) -> Self {
-        let Setup { preset, server_concurrency, division, observers, wait_limit, clock, exempt_paths, objects } = setup;
+        let Setup { preset, server_concurrency, division, listeners, wait_limit, clock, exempt_paths, objects } = setup;
         let now = clock.now();
+        let arrivals = listeners.arrivals.clone();
         let upkeep = Arc::new(Upkeep::new(clock));
         let ledger = Arc::new(SharedLedger::new());
         let (table, wakers) = (LevelTable::default(), Wakers::default());
-        let (observe, shared_ledger) = (observers.clone(), Arc::clone(&ledger));
-        let mut changes = LevelChanges { table, wakers, observers: observe, ledger: shared_ledger, preset };
+        let (clock, shared_ledger) = (upkeep.clock.clone(), Arc::clone(&ledger));
+        let mut changes =
+            LevelChanges { table, wakers, listeners: listeners.clone(), clock, ledger: shared_ledger, preset };
         let config = division.config(preset, server_concurrency);
         let (controller, applied) = Controller::with_config(config, &mut changes, now);
         let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep, preset);
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
-                control: Mutex::new(Control { controller, observers, ledger, report: Report::default() }),
+                control: Mutex::new(Control { controller, listeners, ledger, report: Report::default() }),
                 known_levels: KnownLevels::default(),
                 digests: Digests::default(),
                 upkeep,
                 wait_limit_ns: AtomicU64::new(whole_ns(wait_limit)),
+                arrivals,
                 preset,
                 exempt_paths,
             }),
@@ -392,9 +397,8 @@ impl FlowControl {
         };
         let destination = snapshot.destination(class.index);
         let Destination { level, upkeep, long_running, .. } = &**destination;
-        let clock = &upkeep.clock;
         let mut wakers = Wakers::default();
-        let now = clock.now();
+        let now = upkeep.clock.now();
         upkeep.server.before_event(now);
         let mark = Mark {
             series: destination.series,
@@ -403,25 +407,23 @@ impl FlowControl {
             digest: request.digest,
         };
         let details = request.head.map(|head| KeptDetails::new(|| head.to_details()));
-        let mut state = level.lock();
-        if state.is_removed {
+        let mut core = level.lock_for_event();
+        if core.is_removed {
             return None;
         }
-        let now = state.at(now);
+        let now = core.at(now);
         if let Some(times) = request.times {
             times.note_arrival(now);
         }
         // What takes no seat is bounded as what has given its seats back.
         let is_long_running = request.is_long_running || work.is_seatless();
         if is_long_running && !long_running.enter(class.schema.level.max_long_running) {
-            state.retry.record_drop(|| clock.unix_second());
-            if let Some(attribution) = &mut state.level.observer_mut().attribution {
-                attribution.rejected_on_arrival(now, &NewRequest::new(class.flow(), work));
-            }
-            let advice = state.retry.advise_long_running();
-            drop(state);
-            request.note_rejected(now);
             let reason = Rejection::TooManyLongRunning;
+            core.refuse(now, mark, class.flow(), work, reason);
+            drop(core);
+            let advice = level.listeners().retry.advise_long_running();
+            request.note_rejected(now);
+            self.tell_of_arrival(request, &class, work, level, None, now);
             trace::rejected(class.schema, work, reason);
             return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), None, destination))));
         }
@@ -430,15 +432,15 @@ impl FlowControl {
         let wait_until = now + nanos(wait_limit);
         let watches = request.watches;
         let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches, is_long_running };
-        let (id, queue, is_started, change) = match state.arrive(now, arriving, &mut wakers) {
+        let (id, queue, is_started, change) = match core.arrive(now, arriving, &mut wakers) {
             Arrival::Started { id, queue } => (id, queue, true, None),
-            Arrival::Waiting { id, queue } => (id, Some(queue), false, state.take_earlier_timeout()),
+            Arrival::Waiting { id, queue } => (id, Some(queue), false, core.take_earlier_timeout()),
             Arrival::Rejected { reason, queue, .. } => {
-                state.retry.record_drop(|| clock.unix_second());
-                let advice = state.advise();
-                drop(state);
+                drop(core);
+                let advice = level.advise();
                 request.note_rejected(now);
                 wakers.wake();
+                self.tell_of_arrival(request, &class, work, level, None, now);
                 if is_long_running {
                     long_running.leave();
                 }
@@ -447,19 +449,28 @@ impl FlowControl {
                 return Some(Place::Rejected(Box::new(rejected)));
             }
         };
-        for _ in wakers.displaced.iter() {
-            state.retry.record_drop(|| clock.unix_second());
-        }
-        drop(state);
+        let is_batch = core.events.is_batch();
+        drop(core);
         // Made before anybody is woken: a waker that panics must not cost seats.
         let counting = Counting::new(is_long_running);
         let (destination, seats) = (Arc::clone(destination), AtomicU32::new(work.max_seats()));
         let times = request.times.cloned();
-        let admission = Admission { destination, id, seats, queue: number(queue), counting, times, has_expired: false };
+        let admission = Admission {
+            destination,
+            id,
+            seats,
+            queue: number(queue),
+            counting,
+            times,
+            has_expired: false,
+            has_failed: AtomicBool::new(false),
+        };
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);
         }
         wakers.wake();
+        self.tell_of_arrival(request, &class, work, level, Some(id), now);
+        level.hand_on_batch(is_batch);
         if !is_started {
             trace::queued(class.schema, work);
         }
@@ -468,6 +479,62 @@ impl FlowControl {
         } else {
             Place::Waiting(Waiting::new(admission, wait_until))
         })
+    }
+}
+
+// The part of `FlowControl` that is about events.
+impl FlowControl {
+    /// Tells whoever wants to know of a request that it has arrived. No lock is held.
+    #[inline]
+    fn tell_of_arrival<E>(
+        &self,
+        request: &Incoming<'_, E>,
+        class: &Classification<'_>,
+        work: WorkEstimate,
+        level: &Level,
+        id: Option<RequestId>,
+        at: Instant,
+    ) {
+        if let Some(wanted) = &level.wanted_names
+            && wanted.may_want(&class.flow())
+            && let Some(attribution) = &mut level.listeners().attribution
+        {
+            attribution.learn_name(&class.flow());
+        }
+        if let Some(listener) = &self.shared.arrivals.0 {
+            listener.on_arrival(&events::Arrival {
+                attributes: request.attributes,
+                flow_schema: &class.schema.name,
+                level: level.id,
+                flow_distinguisher: class.distinguisher,
+                flow_hash: class.flow_hash,
+                work,
+                request: id,
+                at,
+            });
+        }
+    }
+
+    /// Makes a listener for each level that there is or will be, and tells it of everything that happens from now on: see
+    /// [`FlowControlBuilder::listen`].
+    pub fn listen<L: Listener + 'static>(&self, make: impl Fn(LevelId, &str) -> L + Send + Sync + 'static) {
+        let make: events::MakeListener = Arc::new(move |id, name| Box::new(make(id, name)));
+        let mut control = self.shared.control();
+        for (name, level) in self.shared.known_levels.all() {
+            let (mut listeners, is_removed) = level.listeners_and(|core| core.is_removed);
+            if !is_removed {
+                listeners.add(make(level.id, &name));
+            }
+        }
+        control.listeners.others.push(make);
+    }
+
+    /// Tells all [listeners](crate::events::Listener) what has happened so far. Without that they are told when some dozens of events
+    /// have come together, or when somebody looks at what the library itself counts.
+    pub fn deliver_events(&self) {
+        for (_, level) in self.shared.known_levels.all() {
+            drop(level.listeners());
+        }
     }
 }
 
@@ -537,9 +604,9 @@ impl Shared {
         let mut control = self.control();
         let now = self.upkeep.clock.now();
         let table = self.snapshot.load().levels.clone();
-        let observers = control.observers.clone();
+        let (listeners, clock) = (control.listeners.clone(), self.upkeep.clock.clone());
         let (ledger, preset) = (Arc::clone(&control.ledger), self.preset);
-        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers, ledger, preset };
+        let mut changes = LevelChanges { table, wakers: Wakers::default(), listeners, clock, ledger, preset };
         let change = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);

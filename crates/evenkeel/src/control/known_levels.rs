@@ -7,6 +7,7 @@ use evenkeel_engine::limits::ratio_denominator;
 use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::Instant;
 
+use crate::control::core::LevelCore;
 use crate::control::counts::{ControlGauges, Modes};
 #[cfg(feature = "metrics")]
 use crate::control::counts::{LevelSample, ServerSample};
@@ -31,13 +32,14 @@ impl KnownLevels {
         for (name, controlled) in controller.levels() {
             let Some(level) = table.get(controlled.id()) else { continue };
             if let Some(before) = known.get(name).filter(|before| !Arc::ptr_eq(before, level)) {
-                let mut state = before.lock();
-                let now = state.at(now);
-                let state = &mut *state;
-                let metrics = state.metrics.hand_over(state.level.queue_set(), now);
-                let mut level = level.lock();
-                level.metrics = metrics;
-                std::mem::swap(&mut level.retry, &mut state.retry);
+                let mut old = before.listeners();
+                let mut core = before.lock();
+                let now = core.at(now);
+                let metrics = old.metrics.hand_over(core.queue_set(), now);
+                drop(core);
+                let mut new = level.listeners();
+                new.metrics = metrics;
+                std::mem::swap(&mut new.retry, &mut old.retry);
             }
             if !known.get(name).is_some_and(|before| Arc::ptr_eq(before, level)) {
                 known.insert(name.into(), Arc::clone(level));
@@ -55,18 +57,22 @@ impl KnownLevels {
                 modes: Some(Modes { queuing: controlled.mode().discipline(), borrowing: controller.borrowing() }),
             };
             let denominator = ratio_denominator(gauges.current, controller.server_limit());
-            let mut state = level.lock();
-            let now = state.at(now);
-            let state = &mut *state;
-            state.metrics.configure(now, state.level.queue_set(), gauges, denominator);
+            let look = |core: &mut LevelCore| {
+                let set = core.queue_set();
+                let queues = i64::try_from(set.mode().queues()).unwrap_or(i64::MAX).max(1);
+                let waiting_max = set.queue_length_limit().max(1).saturating_mul(queues);
+                (core.at(now), waiting_max)
+            };
+            let (mut listeners, (now, waiting_max)) = level.listeners_and(look);
+            listeners.metrics.configure(now, gauges, denominator, waiting_max);
         }
         // A level that was deleted has no seats: a sum over all levels must not count those that it once had.
         for (_, level) in known.iter().filter(|(name, _)| controller.level(name).is_none()) {
-            level.lock().metrics.control = ControlGauges::default();
+            level.listeners().metrics.control = ControlGauges::default();
         }
-        let crowds = known.values().map(|level| Arc::clone(&level.lock().metrics.crowd)).collect();
+        let levels = known.values().map(Arc::clone).collect();
         drop(known);
-        upkeep.server.configure(now, crowds, waiting_max, controller.nominal_sum(), controller.fair_fraction());
+        upkeep.server.configure(now, levels, waiting_max, controller.nominal_sum(), controller.fair_fraction());
     }
 
     /// All levels, by name.
@@ -79,7 +85,7 @@ impl KnownLevels {
         self.lock().get(name).map(Arc::clone)
     }
 
-    /// A copy of all numbers. The lock of each level is held for the copy of its own.
+    /// A copy of all numbers. The lock of the listeners of each level is held for the copy of its own.
     #[cfg(feature = "metrics")]
     pub(crate) fn sample(&self, upkeep: &Upkeep) -> (Vec<LevelSample>, ServerSample) {
         let now = upkeep.clock.now();

@@ -105,6 +105,12 @@ impl Permit {
         self.0.charge(-nanos(seat_time));
     }
 
+    /// The request has failed: its service did not answer as it should, or in time. [Listeners](crate::events::Listener) are told so when it
+    /// ends: how long it took says little about how much the service can do.
+    pub fn mark_failed(&self) {
+        self.0.has_failed.store(true, Ordering::Relaxed);
+    }
+
     /// The queue of the level that the request came through, counted from 0; `None` if the level has no queues.
     pub fn queue(&self) -> Option<u32> {
         self.0.queue

@@ -4,12 +4,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::drain::{Advice, DrainMeter, DrainRate};
+use evenkeel_engine::drain::{Advice, Ahead, DrainMeter, DrainRate, Drained};
 use evenkeel_engine::retry_after::RetryAfter;
-use evenkeel_engine::time::Instant;
+use evenkeel_engine::time::{Instant, SECOND};
 
-use crate::control::ledger::LevelGrants;
-use crate::control::level::LevelQueueSet;
+use crate::control::clock::Clock;
+use crate::control::events::{Event, EventKind};
 
 /// How a level finds out how fast it drains, and when its rejected clients should try again.
 #[derive(Debug)]
@@ -27,31 +27,44 @@ const LONG_RUNNING_WAIT: Duration = Duration::from_secs(10);
 
 impl RetryAdvisor {
     pub(crate) fn new(preset: Preset, now: Instant) -> Self {
-        // Each process spreads its clients in a way of its own.
-        let meter = DrainMeter::new(now, RandomState::new().hash_one(now));
+        let meter = DrainMeter::new(now, seed(now));
         Self { meter, reference: (preset == Preset::Kubernetes).then(RetryAfter::default) }
     }
 
-    /// Something has happened in a level, and so many requests have given their seats back.
-    #[inline]
-    pub(crate) fn note(&mut self, now: Instant, set: &LevelQueueSet, grants: Option<&LevelGrants>, ended: u64) {
-        // Where seats are granted one by one, the limit of the queue set is what it uses.
-        let usable = || grants.map_or_else(|| set.concurrency_limit(), LevelGrants::usable);
-        self.meter.look(now, set, usable, ended);
-    }
-
-    /// A request was rejected, or has given up.
-    pub(crate) fn record_drop(&mut self, unix_second: impl FnOnce() -> i64) {
-        if let Some(reference) = &mut self.reference {
-            reference.record_drop(unix_second());
+    /// These have happened in the level.
+    pub(crate) fn hear(&mut self, events: &[Event], clock: &Clock) {
+        let mut drained = Drained::default();
+        for event in events {
+            match event.kind {
+                // Nobody waits for seats of a request that has none.
+                EventKind::Finished { lingers: false, .. } if event.seats > 0 => drained.ended += 1,
+                EventKind::Released => drained.ended += 1,
+                EventKind::Started { waited: 1.., .. } => drained.started += 1,
+                EventKind::Refused { .. } | EventKind::GaveUp { .. } => self.record_drop(event.at, clock),
+                _ => {}
+            }
+            if event.level.is_last {
+                if !event.level.has_queues {
+                    // Nobody waits, and whoever is rejected needs a seat that becomes free.
+                    drained.started = drained.ended;
+                }
+                self.meter.note(event.at, event.level.is_saturated, std::mem::take(&mut drained));
+            }
         }
     }
 
-    /// What a client is told that is rejected now.
-    pub(crate) fn advise(&mut self, now: Instant, set: &LevelQueueSet) -> Advice {
+    /// A request was rejected, or has given up.
+    fn record_drop(&mut self, at: Instant, clock: &Clock) {
+        if let Some(reference) = &mut self.reference {
+            reference.record_drop(clock.unix_start().saturating_add(at.as_nanos()).div_euclid(SECOND));
+        }
+    }
+
+    /// What a client is told that is rejected now, and would have had to wait for these.
+    pub(crate) fn advise(&mut self, now: Instant, ahead: Ahead) -> Advice {
         match &self.reference {
             Some(reference) => as_reference(reference),
-            None => self.meter.advise(now, set),
+            None => self.meter.advise_behind(now, ahead),
         }
     }
 
@@ -72,4 +85,9 @@ impl RetryAdvisor {
 /// What Kubernetes tells a rejected client.
 fn as_reference(reference: &RetryAfter) -> Advice {
     Advice { retry_after: Duration::from_secs(u64::from(reference.seconds())), expected_wait: None }
+}
+
+/// A number that is different in each process, and unknown to clients.
+pub(crate) fn seed(of: impl std::hash::Hash) -> u64 {
+    RandomState::new().hash_one(of)
 }

@@ -10,12 +10,15 @@ use evenkeel_engine::queue_set::QueueSetConfig;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Configuration, LevelId, Schema};
 
+use crate::control::clock::Clock;
+use crate::control::events::Listeners;
 use crate::control::ledger::SharedLedger;
-use crate::control::level::{Level, Wakers};
+use crate::control::level::Level;
+use crate::control::level_listeners::LevelListeners;
 use crate::control::long_running::LongRunningCount;
-use crate::control::observers::Observers;
 use crate::control::uid_headers::UidHeaders;
 use crate::control::upkeep::Upkeep;
+use crate::control::wakers::Wakers;
 
 /// A configuration and the levels that it leads to. It never changes.
 #[derive(Debug)]
@@ -66,8 +69,9 @@ pub(crate) struct LevelTable(Vec<Option<Arc<Level>>>);
 pub(crate) struct LevelChanges {
     pub(crate) table: LevelTable,
     pub(crate) wakers: Wakers,
-    /// Who observes levels that come into being.
-    pub(crate) observers: Observers,
+    /// Who listens to levels that come into being.
+    pub(crate) listeners: Listeners,
+    pub(crate) clock: Clock,
     /// What kind of service levels that come into being are for.
     pub(crate) preset: Preset,
     /// Where levels borrow from each other, if they do so at once.
@@ -80,7 +84,7 @@ impl Snapshot {
     pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: &Arc<Upkeep>, preset: Preset) -> Self {
         for schema in configuration.schemas() {
             if let Some(level) = levels.get(schema.level.id) {
-                level.lock().metrics.update_series(schema);
+                level.listeners().metrics.update_series(schema);
             }
         }
         let destinations = configuration.schemas().iter().map(|_| Default::default()).collect();
@@ -117,9 +121,11 @@ impl Destination {
         let found = &configuration.schemas()[schema];
         let id = found.level.id;
         // A configuration leads only to levels that there are. Were there none, it would be as one that has just gone.
-        let level = levels.get(id).map_or_else(|| Arc::new(Level::removed(id)), Arc::clone);
+        let level = levels
+            .get(id)
+            .map_or_else(|| Arc::new(Level::removed(id, LevelListeners::of_nobody(&upkeep.clock))), Arc::clone);
         let (series, long_running) = {
-            let metrics = &mut level.lock().metrics;
+            let metrics = &mut level.listeners().metrics;
             (metrics.series(found), Arc::clone(&metrics.long_running))
         };
         let uid_headers = (preset == Preset::Kubernetes).then(|| UidHeaders::new(&found.uid, &found.level.uid));
@@ -154,36 +160,36 @@ impl Levels for LevelChanges {
         if levels.len() <= id.index() {
             levels.resize(id.index() + 1, None);
         }
-        let observer = self.observers.observe(id, name);
-        levels[id.index()] = Some(Arc::new(Level::new(id, config, observer, self.preset, now)));
+        let listeners = LevelListeners::new(&self.listeners, id, name, self.preset, &self.clock, now);
+        levels[id.index()] = Some(Arc::new(Level::new(id, config, listeners, now)));
     }
 
     fn configure(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
         if let Some(level) = self.table.get(id) {
-            let mut state = level.lock();
-            let now = state.at(now);
-            state.configure(now, config, &mut self.wakers);
+            let mut core = level.lock();
+            let now = core.at(now);
+            core.configure(now, config, &mut self.wakers);
         }
     }
 
     fn end_demand_period(&mut self, id: LevelId, now: Instant) -> DemandPeriod {
         let Some(level) = self.table.get(id) else { return DemandPeriod::default() };
-        let mut state = level.lock();
-        let now = state.at(now);
-        state.level.end_demand_period(now)
+        let mut core = level.lock();
+        let now = core.at(now);
+        core.level.end_demand_period(now)
     }
 
     fn remove_if_idle(&mut self, id: LevelId) -> bool {
         let Some(level) = self.table.get(id) else { return true };
         // Under one lock: whoever takes it next sees a request or a level that is gone.
-        let mut state = level.lock();
-        state.is_removed = state.queue_set().is_idle();
-        let is_removed = state.is_removed;
+        let mut core = level.lock();
+        core.is_removed = core.queue_set().is_idle();
+        let is_removed = core.is_removed;
         if is_removed {
-            state.leave_ledger(&mut self.wakers);
+            core.leave_ledger(&mut self.wakers);
         }
-        let queues = state.take_queues();
-        drop(state);
+        let queues = core.take_queues();
+        drop(core);
         drop(queues);
         if is_removed {
             self.table.0[id.index()] = None;

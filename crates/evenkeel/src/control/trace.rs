@@ -136,6 +136,12 @@ pub(crate) fn no_seats() {
     tracing::warn!("the server has no seats, so hardly any request runs: set `server_concurrency` to at least 1");
 }
 
+/// A listener has panicked.
+pub(crate) fn listener_panicked() {
+    #[cfg(feature = "tracing")]
+    tracing::error!("a listener of events panicked, and is told nothing more");
+}
+
 /// There are fewer seats than levels that have to have one.
 pub(crate) fn too_few_seats(found: Option<&TooFewSeats>) {
     #[cfg(feature = "tracing")]

@@ -13,8 +13,10 @@ use evenkeel_engine::time::Instant;
 use tokio::sync::Notify;
 
 use crate::control::clock::Clock;
+use crate::control::core::Reschedule;
 use crate::control::counts::ServerMetrics;
-use crate::control::level::{Level, Reschedule, Wakers};
+use crate::control::level::Level;
+use crate::control::wakers::Wakers;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// The list of what is to be done, shared by all who add to it.
@@ -94,13 +96,15 @@ impl Upkeep {
     pub(crate) fn handle_timeout(&self, level: &Arc<Level>, wakers: &mut Wakers) {
         let now = self.clock.now();
         self.server.before_event(now);
-        let mut state = level.lock();
-        let now = state.at(now);
-        let ended = state.handle_timeout(now, || self.clock.unix_second(), wakers);
-        let change = state.reschedule();
-        let is_idle = state.queue_set().is_idle();
-        let queues = state.take_queues();
-        drop(state);
+        let mut core = level.lock_for_event();
+        let now = core.at(now);
+        let ended = core.handle_timeout(now, wakers);
+        let change = core.reschedule();
+        let is_idle = core.queue_set().is_idle();
+        let queues = core.take_queues();
+        let is_batch = core.events.is_batch();
+        drop(core);
+        level.hand_on_batch(is_batch);
         // To drop them may run anything: see `Admission::phase_or_wake`.
         drop((ended, queues));
         let mut schedule = self.lock();
@@ -137,14 +141,14 @@ impl Upkeep {
     fn abandon(&self, level: &Level, wakers: &mut Wakers) {
         let now = self.clock.now();
         self.server.before_event(now);
-        let mut state = level.lock();
-        let now = state.at(now);
-        state.unschedule();
-        let lingering = state.requests_in(Phase::Lingering);
-        let released: Vec<_> = lingering.into_iter().map(|id| state.release(now, id, wakers)).collect();
-        state.take_wakers(wakers);
-        let queues = state.take_queues();
-        drop(state);
+        let mut core = level.lock_for_event();
+        let now = core.at(now);
+        core.unschedule();
+        let lingering = core.requests_in(Phase::Lingering);
+        let released: Vec<_> = lingering.into_iter().map(|id| core.release(now, id, wakers)).collect();
+        core.take_wakers(wakers);
+        let queues = core.take_queues();
+        drop(core);
         drop((released, queues));
     }
 

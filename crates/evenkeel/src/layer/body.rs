@@ -99,6 +99,14 @@ impl<B> FlowBody<B> {
         this.upgraded.take().or_else(|| this.held.long_running.take())
     }
 
+    /// The body of the service; none if the layer has responded itself.
+    pub fn service_body_mut(&mut self) -> Option<&mut B> {
+        match &mut self.kind {
+            Kind::Service { body } => Some(body),
+            Kind::Own { .. } => None,
+        }
+    }
+
     /// The body of a response after which the connection is used for something else.
     pub(crate) fn upgraded(self, long_running: Option<LongRunning>) -> Self {
         Self { upgraded: long_running, ..self }

@@ -145,9 +145,8 @@ impl Shared {
 
     fn level_flows(&self, name: &str, level: &Level, count: usize) -> Option<LevelFlows> {
         let now = self.upkeep().clock.now();
-        let mut state = level.lock();
-        let now = state.at(now);
-        let usage = state.level.observer_mut().attribution.as_mut()?.usage(now, LOOKED_AT);
+        let (mut listeners, now) = level.listeners_and(|core| core.at(now));
+        let usage = listeners.attribution.as_mut()?.usage(now, LOOKED_AT);
         Some(LevelFlows::new(name, &usage, count))
     }
 }

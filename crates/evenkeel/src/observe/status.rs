@@ -138,22 +138,23 @@ impl FlowControl {
 
 impl LevelStatus {
     pub(crate) fn new(name: &str, control: &ControlledLevel, borrowing: Borrowing, level: &Level) -> Self {
-        let state = level.lock();
-        let current_limit = state.current_limit();
+        let long_running = level.listeners().metrics.long_running.running();
+        let core = level.lock();
+        let current_limit = core.current_limit();
         Self {
             name: name.to_owned(),
             is_quiescing: control.is_quiescing(),
             queuing: control.mode().discipline(),
             borrowing,
             current_limit,
-            waiting: state.queue_set().waiting(),
-            executing: state.queue_set().executing(),
-            seatless: u32::try_from(state.queue_set().seatless()).unwrap_or(u32::MAX),
-            seats_in_use: state.queue_set().seats_in_use(),
-            seats_waiting: state.queue_set().seats_waiting(),
-            long_running: state.metrics.long_running.running(),
+            waiting: core.queue_set().waiting(),
+            executing: core.queue_set().executing(),
+            seatless: u32::try_from(core.queue_set().seatless()).unwrap_or(u32::MAX),
+            seats_in_use: core.queue_set().seats_in_use(),
+            seats_waiting: core.queue_set().seats_waiting(),
+            long_running,
             max_long_running: control.max_long_running(),
-            kept_seats: state.queue_set().kept_seats(),
+            kept_seats: core.queue_set().kept_seats(),
             limits: SeatLimits { current: current_limit, ..SeatLimits::new(control) },
         }
     }

@@ -7,6 +7,7 @@ mod cancellation;
 mod debug_dumps;
 mod debug_router;
 mod e2e_gone;
+mod events;
 mod explain;
 mod extract;
 mod fairness;

@@ -5,28 +5,16 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use evenkeel_api::Preset;
+use evenkeel_files::advice;
+use evenkeel_identity::RequestRules;
 use http::Uri;
 
 use super::limits::CLIENTS_MIN;
 use super::{
-    Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, RouteTimeouts, Timeouts, TracingConfig,
+    Config, HealthConfig, IdentitySource, Limits, ListenAddress, Problem, RouteTimeouts, Timeouts, TracingConfig,
     UpstreamAddress, UpstreamConfig, UpstreamTls, own_address, paths,
 };
-use crate::file_access::advice;
-use crate::identity::OpenPaths;
 use crate::observe::log;
-use crate::proxy::RequestRules;
-
-/// Something that is wrong with the settings.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {message}")]
-#[non_exhaustive]
-pub struct Problem {
-    /// The setting, as `listen[0].address`.
-    pub field: String,
-    /// What is wrong with it, and what to do.
-    pub message: String,
-}
 
 /// Collects problems.
 #[derive(Default)]
@@ -35,7 +23,7 @@ struct Problems(Vec<Problem>);
 /// No request waits longer than this for a seat, whatever the settings say: under the preset `kubernetes` (HF-6), and otherwise.
 const QUEUE_MAX_KUBERNETES: Duration = Duration::from_secs(60);
 const QUEUE_MAX: Duration = Duration::from_secs(3600);
-/// Whoever wants to stop a gateway does not want to wait longer.
+/// An operator who stops a gateway does not want to wait longer.
 const DRAIN_MAX: Duration = Duration::from_secs(3600);
 /// What a head has to have room for, and what it may take.
 const HEAD_BYTES: std::ops::RangeInclusive<usize> = 8192..=(1 << 24);
@@ -96,7 +84,7 @@ fn can_be_read(path: &Path) -> io::Result<()> {
 
 impl Problems {
     fn add(&mut self, field: impl fmt::Display, message: impl Into<String>) {
-        self.0.push(Problem { field: field.to_string(), message: message.into() });
+        self.0.push(Problem::new(field.to_string(), message));
     }
 
     fn zero(&mut self, field: &str, value: u64) {
@@ -246,7 +234,7 @@ impl Problems {
             if path.as_os_str().is_empty() {
                 self.add(field, "is missing; name a file");
             } else if paths::MADE.contains(&field) {
-                // It is made when the gateway starts.
+                // The file is made when the gateway starts.
             } else if let Err(error) = look_at(path) {
                 self.add(field, format!("{}: {error}; {}", path.display(), advice(&error)));
             }
@@ -254,59 +242,9 @@ impl Problems {
     }
 
     fn identity(&mut self, config: &Config) {
-        let asks_for_certificates =
-            config.listen.iter().filter_map(|listen| listen.tls.as_ref()).any(|tls| tls.client_ca.is_some());
-        let no_certificates = "no listener asks for client certificates; set `tls.clientCa` of a listener";
-        for (index, path) in config.identity.open_paths.iter().enumerate() {
-            if let Err(message) = OpenPaths::new(std::slice::from_ref(path)) {
-                self.add(format!("identity.openPaths[{index}]"), message);
-            }
-        }
-        let sources = &config.identity.sources;
-        for (index, source) in sources.iter().enumerate() {
-            let field = |name: &str| format!("identity.sources[{index}].{name}");
-            match source {
-                IdentitySource::TrustedHeaders(headers) => {
-                    if headers.from_addresses.is_empty() && headers.from_certificates.is_empty() {
-                        let message = "no proxy is trusted; name proxies in fromAddresses or fromCertificates";
-                        self.add(field("trustedHeaders"), message);
-                    }
-                    if !headers.from_certificates.is_empty() && !asks_for_certificates {
-                        self.add(field("trustedHeaders.fromCertificates"), no_certificates);
-                    }
-                    if headers.user_header == headers.group_header {
-                        self.add(field("trustedHeaders.groupHeader"), "is the same as userHeader; name another header");
-                    }
-                }
-                IdentitySource::ClientCertificate(_) if !asks_for_certificates => {
-                    self.add(field("clientCertificate"), no_certificates);
-                }
-                IdentitySource::Address(address) => {
-                    for (name, bits, most) in
-                        [("ipv4Bits", address.ipv4_bits, 32), ("ipv6Bits", address.ipv6_bits, 128)]
-                    {
-                        if bits > most {
-                            self.add(field(&format!("address.{name}")), format!("must be at most {most}"));
-                        }
-                    }
-                    if index + 1 < sources.len() {
-                        let message =
-                            "every client has an address, so the sources after this one are never used; put it last";
-                        self.add(field("address"), message);
-                    }
-                }
-                IdentitySource::Jwt(jwt) => {
-                    if jwt.user_claim.is_empty() {
-                        self.add(field("jwt.userClaim"), "is empty; name the claim with the user's name, as `sub`");
-                    }
-                    let is_https = matches!(&jwt.keys, KeysFrom::Url(url) if url.scheme_str() == Some("https"));
-                    if jwt.keys_ca.is_some() && !is_https {
-                        self.add(field("jwt.keysCa"), "applies only to keys from an https URL; remove it");
-                    }
-                }
-                _ => {}
-            }
-        }
+        let mut listeners = config.listen.iter().filter_map(|listen| listen.tls.as_ref());
+        let asks_for_certificates = listeners.any(|tls| tls.client_ca.is_some());
+        self.0.extend(config.identity.check(asks_for_certificates));
     }
 
     fn requests(&mut self, config: &Config) {

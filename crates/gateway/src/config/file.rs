@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::file_watch::FileChanges;
+use evenkeel_files::FileChanges;
 
 /// A file of settings that is watched for changes.
 #[derive(Debug)]

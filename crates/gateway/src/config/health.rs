@@ -53,10 +53,10 @@ pub struct HealthCheckConfig {
     /// How long a check may take.
     #[serde(default = "timeout", with = "duration")]
     pub timeout: Duration,
-    /// So many checks in a row pass until an upstream gets requests again.
+    /// How many checks in a row have to pass until an upstream gets requests again.
     #[serde(default = "healthy_after")]
     pub healthy_after: u32,
-    /// So many checks in a row fail until it gets none.
+    /// How many checks in a row have to fail until an upstream gets no requests.
     #[serde(default = "unhealthy_after")]
     pub unhealthy_after: u32,
     /// The statuses of a check that passes.

@@ -133,7 +133,7 @@ impl Limits {
     }
 }
 
-/// So many clients it takes at least to use up all of a thing.
+/// How many clients it takes at least to use up all of a limit.
 pub(super) const CLIENTS_MIN: usize = 4;
 
 /// What one client gets: what was set, or by default a quarter of the whole.

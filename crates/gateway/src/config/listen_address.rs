@@ -48,7 +48,7 @@ impl ListenAddress {
         } else {
             found.extend((&**name, port).to_socket_addrs()?);
         }
-        // Those who look for the first one mostly look for IPv4.
+        // Programs that take the first address mostly expect one of IPv4.
         found.sort();
         found.dedup();
         if found.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(found) }

@@ -3,16 +3,11 @@
 //! Every field has a default, so that a file says only what is different. A name that is not known is a mistake.
 
 mod check;
-mod cidr;
 mod debug_header;
 mod difference;
-mod duration;
 mod file;
 mod flow_control;
-mod header;
 mod health;
-mod identity;
-mod keys_from;
 mod limits;
 mod listen;
 mod listen_address;
@@ -21,7 +16,6 @@ mod memory;
 mod own_address;
 mod paths;
 mod read;
-mod requests;
 mod short;
 mod socket_mode;
 mod tracing;
@@ -33,37 +27,33 @@ use std::path::PathBuf;
 
 use evenkeel_api::Preset;
 use evenkeel_api::short::{ShortLevels, ShortRule};
+use evenkeel_identity::config::duration;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use cidr::masked;
 pub(crate) use limits::share;
 pub(crate) use memory::connections as connections_that_fit;
 use upstream_address::{UNIX, unix_path};
 
-pub use check::Problem;
-pub use cidr::Cidr;
 pub use debug_header::DebugHeaderConfig;
 pub use file::ConfigFile;
 pub use flow_control::{BorrowingConfig, FlowControlConfig};
 pub use health::{HealthCheckConfig, HealthConfig, StatusRange};
-pub use identity::{
-    AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentityConfig,
-    IdentitySource, JwtIdentity, SystemNames, TokenIdentity,
-};
-pub use keys_from::KeysFrom;
 pub use limits::{Limits, Timeouts};
 pub use listen::{AdminConfig, ListenConfig, ServerTls};
 pub use listen_address::ListenAddress;
 pub use log::{AccessLogFormat, LogConfig, LogFormat};
 pub use memory::{memory_limit, memory_of_connections};
 pub use read::{ConfigError, is_settings};
-pub use requests::{
-    PathParametersConfig, Paths, RequestIdFrom, RequestsConfig, RouteConfig, RouteTimeouts, WhenClientLeaves,
-};
 pub use socket_mode::SocketMode;
 pub use tracing::{OtlpProtocol, TracingConfig};
-pub use upstream::{Protocol, UpstreamConfig, UpstreamTls, hide_credentials};
+pub use upstream::{Protocol, UpstreamConfig, UpstreamTls};
 pub use upstream_address::UpstreamAddress;
+
+pub use evenkeel_identity::config::{
+    AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, Cidr, HeaderIdentity, IdentityConfig,
+    IdentitySource, JwtIdentity, KeysFrom, PathParametersConfig, Paths, Problem, RequestIdFrom, RequestsConfig,
+    RouteConfig, RouteTimeouts, SystemNames, TokenIdentity, WhenClientLeaves, hide_credentials,
+};
 
 /// All settings of a gateway.
 ///

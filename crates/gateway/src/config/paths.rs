@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Config, IdentitySource, KeysFrom};
+use super::Config;
 
 /// The files that the gateway makes itself.
 pub(super) const MADE: [&str; 2] = ["log.accessFile", "takeoverSocket"];
@@ -50,20 +50,5 @@ pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)
             see(&format!("tracing.{name}"), path);
         }
     }
-    for (index, source) in config.identity.sources.iter_mut().enumerate() {
-        let field = |name: &str| format!("identity.sources[{index}].{name}");
-        match source {
-            IdentitySource::Jwt(jwt) => {
-                if let KeysFrom::File(path) = &mut jwt.keys {
-                    see(&field("jwt.keys"), path);
-                }
-                if let Some(path) = &mut jwt.keys_ca {
-                    see(&field("jwt.keysCa"), path);
-                }
-            }
-            IdentitySource::Tokens(tokens) => see(&field("tokens.file"), &mut tokens.file),
-            IdentitySource::ApiKey(key) => see(&field("apiKey.file"), &mut key.file),
-            IdentitySource::TrustedHeaders(_) | IdentitySource::ClientCertificate(_) | IdentitySource::Address(_) => {}
-        }
-    }
+    config.identity.visit_paths(see);
 }

@@ -25,7 +25,7 @@ impl Config {
     pub fn check_short_form(&self) -> Vec<Problem> {
         let Some(form) = self.short_form() else { return Vec::new() };
         let mut problems: Vec<Problem> = Vec::new();
-        let mut add = |field: String, message: String| problems.push(Problem { field, message });
+        let mut add = |field: String, message: String| problems.push(Problem::new(field, message));
         for problem in form.problems() {
             add(problem.field, problem.message);
         }

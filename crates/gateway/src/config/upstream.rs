@@ -1,8 +1,8 @@
 //! The services behind the gateway.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
+use evenkeel_identity::config::hide_credentials;
 use http::Uri;
 use http::uri::Authority;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use super::UpstreamAddress;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct UpstreamConfig {
-    /// Its address: `http://host:port` or `https://host:port`, or `unix:/run/app.sock` for a Unix socket. The path of a URL is put
+    /// The address of the service: `http://host:port` or `https://host:port`, or `unix:/run/app.sock` for a Unix socket. The path of a URL is put
     /// before the path of every request.
     pub url: UpstreamAddress,
     /// The protocol that it speaks.
@@ -24,7 +24,7 @@ pub struct UpstreamConfig {
     /// How its certificate is checked, and who the gateway says it is.
     #[serde(default)]
     pub tls: UpstreamTls,
-    /// Its share of the requests beside the other upstreams: one with 2 gets twice as many as one with 1, the default.
+    /// The share of the requests that the service gets beside the other upstreams: one with 2 gets twice as many as one with 1, the default.
     #[serde(default = "one")]
     pub weight: u32,
 }
@@ -55,7 +55,7 @@ pub struct UpstreamTls {
     pub server_name: Option<String>,
     /// The certificate that the gateway shows, in PEM.
     pub certificate: Option<PathBuf>,
-    /// Its private key, in PEM.
+    /// The private key of the certificate, in PEM.
     pub key: Option<PathBuf>,
 }
 
@@ -98,17 +98,6 @@ pub(super) fn parse_url(text: &str, whose: &str, example: &str) -> Result<Uri, S
         return Err(fault("its port is not a number from 1 to 65535"));
     }
     Ok(uri)
-}
-
-/// A URL for errors and logs: without the user name and the password, if there may be any. The text may be no URL at all, so
-/// everything up to the last `@` is hidden.
-pub fn hide_credentials(url: &str) -> Cow<'_, str> {
-    let Some((credentials, rest)) = url.rsplit_once('@') else { return Cow::Borrowed(url) };
-    let scheme = credentials.split_once("://").map(|(scheme, _)| scheme);
-    match scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphabetic())) {
-        Some(scheme) => Cow::Owned(format!("{scheme}://…@{rest}")),
-        None => Cow::Owned(format!("…@{rest}")),
-    }
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use evenkeel_identity::RequestRules;
+
 use crate::config::{AccessLogFormat, Config};
 use crate::gateway::StartError;
-use crate::identity::Identification;
+use crate::identity::{self, Identification};
 use crate::observe::Ended;
 use crate::observe::access_log::AccessLogWriter;
 use crate::observe::metrics::{GatewayMetrics, UpstreamMetrics};
 use crate::observe::spans::SpanExporter;
-use crate::proxy::RequestRules;
 use crate::proxy::upstream::UpstreamTarget;
 use crate::tls::{ClientTls, Refresh, TlsError};
 
@@ -85,8 +86,8 @@ impl Generation {
 
     /// Opens the sources on a thread that may block: they read files, and wait for keys.
     async fn identification(config: &Config, metrics: &GatewayMetrics) -> Result<Arc<Identification>, StartError> {
-        let (identity, metrics) = (config.identity.clone(), metrics.identity().clone());
-        match tokio::task::spawn_blocking(move || Identification::open_counted(&identity, &metrics)).await {
+        let (config, counts) = (config.identity.clone(), metrics.identity().clone());
+        match tokio::task::spawn_blocking(move || identity::open(&config, &counts)).await {
             Ok(opened) => Ok(opened?),
             Err(error) => Err(StartError::Thread(std::io::Error::other(error))),
         }

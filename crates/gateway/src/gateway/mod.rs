@@ -17,6 +17,7 @@ use evenkeel::FlowControl;
 use evenkeel::division::Borrowing;
 use evenkeel_api::short::ShortForm;
 use evenkeel_engine::controller::{Objects, TooFewSeats};
+use evenkeel_identity::RequestRulesError;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -36,9 +37,8 @@ use crate::observe::log::RejectionLog;
 use crate::observe::metrics::GatewayMetrics;
 use crate::observe::spans::TracingError;
 use crate::observe::{Ended, Phase, Readiness};
-use crate::proxy::RequestRulesError;
 use crate::proxy::upstream::compare_upstreams;
-use crate::proxy::worker::{ClientQuotas, Shared, Stage, WorkerThread};
+use crate::proxy::worker::{ClientQuotas, SharedByWorkers, Stage, WorkerThread};
 use crate::sockets::{InheritedSockets, ListenSocket, Offer, SocketFile, TakeoverError};
 use crate::timeouts::Elapsed;
 use crate::tls::{TlsError, keep_fresh};
@@ -56,11 +56,11 @@ pub struct Gateway {
     admin_address: Option<SocketAddr>,
     /// Whether the objects are those of the levels and matches in the settings.
     follows_settings: bool,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedByWorkers>,
     pub(crate) generations: watch::Sender<Arc<Generation>>,
     /// Looks after the certificates of the upstreams that there are.
     pub(crate) upstream_files: BackgroundTask,
-    /// Whoever wrote the access log or exported spans under earlier settings, and may not have ended.
+    /// The threads and tasks that wrote the access log or exported spans under earlier settings, and may not have ended.
     pub(crate) replaced: Vec<Ended>,
     stage: watch::Sender<Stage>,
     workers: Vec<WorkerThread>,
@@ -220,7 +220,7 @@ impl Gateway {
         let listen::Listeners { addresses, of_workers, tls_files, socket_files, mut offered } =
             listen::listen(&config, workers, &mut inherited)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedByWorkers {
             flow: flow.clone(),
             metrics: metrics.clone(),
             rejections: Arc::clone(&rejections),

@@ -37,7 +37,7 @@ pub(super) struct Connection {
     pub(super) identification: Arc<Identification>,
     pub(super) limits: HostLimits,
     pub(super) stop: watch::Receiver<bool>,
-    /// It counts for its client until it has ended.
+    /// The connection counts for its client until it has ended.
     pub(super) counted: Arc<HostedConnection>,
     pub(super) refusals: Refusals,
 }

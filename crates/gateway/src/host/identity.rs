@@ -24,7 +24,10 @@ pub struct HostIdentity {
 
 impl Identify for HostIdentity {
     fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
-        let user = self.peer.identify(parts)?;
+        let user = self.peer.authenticate(parts).map_err(|denied| {
+            self.refusals.note_denied(denied.reason, self.peer.address(), parts.uri.path());
+            denied.response()
+        })?;
         if self.counted.identify(&user) {
             return Ok(user);
         }

@@ -30,7 +30,7 @@ pub use identity::HostIdentity;
 
 use crate::config::{ListenConfig, connections_that_fit, memory_limit, share};
 use crate::gateway::StartError;
-use crate::identity::{Identification, Peer, Transport};
+use crate::identity::{Denial, Identification, Peer, Transport};
 use crate::net::{Accepted, Acceptor};
 use crate::observe::log::Throttle;
 use crate::proxy::worker::ClientQuotas;
@@ -72,11 +72,13 @@ pub struct Host {
     refusals: Refusals,
 }
 
-/// Connections and requests that are refused because their client has too many connections.
+/// Connections and requests that are refused, and how often that is worth a line of the log.
 #[derive(Debug, Clone, Default)]
 struct Refusals {
+    /// How often a client had too many connections.
     count: Arc<AtomicU64>,
     warnings: Arc<Mutex<Throttle>>,
+    denial_warnings: Arc<Mutex<Throttle>>,
 }
 
 // === impl HostLimits ===
@@ -205,11 +207,18 @@ impl Refusals {
             tracing::warn!(%client, "connections are closed: their client has too many");
         }
     }
+
+    /// A request is not authenticated. The hosted service logs its requests itself, so that only the reason is logged here.
+    fn note_denied(&self, reason: Denial, client: IpAddr, path: &str) {
+        if self.denial_warnings.lock().unwrap_or_else(PoisonError::into_inner).may_log() {
+            tracing::warn!(reason = reason.as_str(), %client, path, "a request is not authenticated");
+        }
+    }
 }
 
 /// The next connection, once there is a place for it.
 async fn accept(acceptor: &mut Acceptor, places: &Arc<Semaphore>) -> (Accepted, Option<OwnedSemaphorePermit>) {
-    // Nobody closes the semaphore.
+    // The semaphore is never closed.
     let place = Arc::clone(places).acquire_owned().await.ok();
     (acceptor.accept().await, place)
 }

@@ -82,7 +82,7 @@ where
             if method == Method::HEAD {
                 say_length(&mut response);
             }
-            // It runs inside of the stream, in the stream's task.
+            // This runs inside of the stream, in the stream's task.
             let progress = PROGRESS.try_with(Arc::clone).unwrap_or_default();
             Ok(response.map(|body| {
                 // A client that asks for the head alone takes a body for an error, and hyper does not leave it out in HTTP/2.

@@ -88,7 +88,7 @@ impl Message {
         [&self.output[self.written..], &self.tail, self.tail_end]
     }
 
-    /// So many bytes have been written.
+    /// Notes how many bytes have been written.
     pub(super) fn advance(&mut self, count: usize) {
         let of_first = count.min(self.output.len() - self.written);
         self.written += of_first;

@@ -35,7 +35,7 @@ impl HeadFlags {
     pub(crate) const PROVENANCE: Self = Self(1 << 8);
     /// Others that are about one connection only.
     const HOP: Self = Self(1 << 9);
-    /// Those that are about one connection only, and never go on.
+    /// Fields that are about one connection only, and are never passed on.
     pub(crate) const OF_THE_CONNECTION: Self =
         Self(Self::CONNECTION.0 | Self::CODING.0 | Self::TE.0 | Self::UPGRADE.0 | Self::HOP.0);
     /// Of a head that nobody has looked through: it may have all of them.

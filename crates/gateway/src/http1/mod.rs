@@ -9,7 +9,6 @@ mod encoder;
 mod fields;
 mod head_flags;
 mod head_memory;
-pub(crate) mod header_names;
 mod request_head;
 mod response_head;
 mod wire;

@@ -179,7 +179,7 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
         return Err(fault("invalid Host"));
     }
     if *method == Method::CONNECT {
-        // It is rejected, and its target is not looked at.
+        // The request is rejected, and its target is not looked at.
         return Ok(());
     }
     match (uri.scheme_str(), uri.authority()) {

@@ -47,7 +47,7 @@ impl<S> EagerWrites<S> {
         }
         ready!(self.again.poll(context));
         self.again.set(PERIOD);
-        // It fires again at a later time, and has to know the task.
+        // The timeout fires again at a later time, and has to know the task.
         let _ = self.again.poll(context);
         Poll::Ready(())
     }

@@ -5,10 +5,10 @@ use std::path::Path;
 use evenkeel_api::Preset;
 use evenkeel_api::decode::ManifestEntry;
 use evenkeel_engine::controller::Objects;
+use evenkeel_files::FileChanges;
 
 use super::manifests::Manifests;
 use super::{NextObjects, ObjectSource, ObjectsError};
-use crate::file_watch::FileChanges;
 
 /// A manifest, or a folder of manifests, that is watched for changes.
 ///

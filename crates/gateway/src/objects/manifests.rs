@@ -57,7 +57,7 @@ impl Manifests {
         let name = path.display().to_string();
         match text(path) {
             Ok(text) => self.files.push(ManifestFile { name, text }),
-            // It went away between looking and reading, and is not there any more.
+            // The file went away between looking and reading.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {}
             Err(error) => self.faults.push(format!("{name}: {error}")),
         }

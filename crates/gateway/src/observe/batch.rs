@@ -23,7 +23,7 @@ pub(super) trait TakeBatches: fmt::Debug {
         Vec::new()
     }
 
-    /// So many items were lost.
+    /// Notes how many items were lost.
     fn note_lost(&self, items: u64);
 }
 
@@ -171,7 +171,7 @@ mod tests {
         let taker = Taker::default();
         let mut batches = Batches::new(&taker);
         let put = |batches: &mut Batches<&Taker>, length| batches.put(1, |out| out.resize(out.len() + length, b'x'));
-        // Nobody takes it, but it could be kept.
+        // No writer takes the batch, but there is room to keep it.
         put(&mut batches, 200 * 1024);
         assert_eq!(taker.lost.get(), 0);
         for length in [300 * 1024, 100 * 1024, 10] {

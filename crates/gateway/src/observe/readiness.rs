@@ -7,10 +7,10 @@ use crate::objects::SourceStatus;
 
 /// The phase of the gateway's life. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Readiness(Arc<Known>);
+pub struct Readiness(Arc<ReadinessState>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct ReadinessState {
     phase: AtomicU8,
     /// Where the objects come from, if there is something to know of it.
     source: OnceLock<Arc<dyn SourceStatus>>,
@@ -21,11 +21,11 @@ struct Known {
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Phase {
-    /// It does not listen yet.
+    /// The gateway does not listen yet.
     Starting,
-    /// It serves requests.
+    /// The gateway serves requests.
     Ready,
-    /// It has been told to stop, and ends what it has begun.
+    /// The gateway has been told to stop, and ends what it has begun.
     Draining,
 }
 

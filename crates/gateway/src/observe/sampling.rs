@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sampling {
     None,
-    /// Those for which a random number is not greater than this.
+    /// Requests for which a random number is not greater than this.
     Some {
         max: u64,
     },

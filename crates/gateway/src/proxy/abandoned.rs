@@ -49,16 +49,16 @@ struct Patience {
 /// What is left of one request.
 enum Work {
     /// The upstream has not responded.
-    Request(RequestFuture, Rc<Exchange>, Counted),
+    Request(Box<RequestFuture>, Rc<Exchange>, AbandonedCount),
     /// The upstream has responded, and the body has not ended.
-    Response(FlowBody<ResponseBody>, Rc<Exchange>, Counted),
+    Response(FlowBody<ResponseBody>, Rc<Exchange>, AbandonedCount),
     /// The request was cancelled, and its seats stay taken for as long as it would have run, at most for the time that an
     /// upstream has to respond to it.
-    Seats(SharedPermit, Started, Duration, Counted),
+    Seats(SharedPermit, Started, Duration, AbandonedCount),
 }
 
 /// An abandoned request, as long as it is kept.
-struct Counted(Rc<Cell<usize>>, WorkerMetrics);
+struct AbandonedCount(Rc<Cell<usize>>, WorkerMetrics);
 
 // === impl Abandoned ===
 
@@ -75,7 +75,7 @@ impl Abandoned {
         (abandoned, AbandonedWork { work, patience })
     }
 
-    /// So many are kept from now on.
+    /// Sets how many abandoned requests are kept from now on.
     pub(crate) fn set_limit(&self, count_max: usize) {
         self.count_max.set(count_max);
     }
@@ -91,13 +91,13 @@ impl Abandoned {
         }
         let Some(counted) = self.count_if_at_upstream(exchange) else { return };
         match exchange.on_leave() {
-            OnLeave::Wait => {
+            OnLeave::Wait(_) => {
                 exchange.note_client_left();
-                self.send(Work::Request(future, Rc::clone(exchange), counted));
+                self.send(Work::Request(Box::new(future), Rc::clone(exchange), counted));
             }
             OnLeave::Cancel(started) => {
-                if let Some(permit) = future.as_mut().take_permit() {
-                    self.send(Work::Seats(permit, started, exchange.timeouts().response, counted));
+                if let Some(permit) = Pin::new(&mut future).take_permit() {
+                    self.send(Work::Seats(permit, started, exchange.timeouts.response, counted));
                 }
             }
         }
@@ -110,29 +110,29 @@ impl Abandoned {
         }
         let Some(counted) = self.count_if_at_upstream(exchange) else { return };
         match exchange.on_leave() {
-            OnLeave::Wait => {
+            OnLeave::Wait(_) => {
                 exchange.note_client_left();
                 self.send(Work::Response(body, Rc::clone(exchange), counted));
             }
             OnLeave::Cancel(started) => {
                 if let Some(permit) = Pin::new(&mut body).take_permit() {
-                    self.send(Work::Seats(permit, started, exchange.timeouts().response, counted));
+                    self.send(Work::Seats(permit, started, exchange.timeouts.response, counted));
                 }
             }
         }
     }
 
-    fn count_if_at_upstream(&self, exchange: &Exchange) -> Option<Counted> {
+    fn count_if_at_upstream(&self, exchange: &Exchange) -> Option<AbandonedCount> {
         if !exchange.is_at_upstream() || self.count.get() >= self.count_max.get() {
             return None;
         }
         self.count.set(self.count.get() + 1);
         self.metrics.request_abandoned();
-        Some(Counted(Rc::clone(&self.count), self.metrics.clone()))
+        Some(AbandonedCount(Rc::clone(&self.count), self.metrics.clone()))
     }
 
     fn send(&self, work: Work) {
-        // It fails when the worker has ended. Then everything ends.
+        // Sending fails when the worker has ended. Then everything ends.
         let _ = self.work.send(work);
     }
 }
@@ -160,13 +160,13 @@ impl Patience {
             let cancelled = poll_fn(|context| match (work.as_mut().poll(context), exchange.on_leave()) {
                 (Poll::Ready(()), _) => Poll::Ready(None),
                 (Poll::Pending, OnLeave::Cancel(started)) => Poll::Ready(Some(started)),
-                (Poll::Pending, OnLeave::Wait) => Poll::Pending,
+                (Poll::Pending, OnLeave::Wait(_)) => Poll::Pending,
             });
             if let Some(started) = cancelled.await {
                 tokio::time::sleep(self.times.remaining(started)).await;
             }
         };
-        let _ = self.timer.limit(exchange.timeouts().response, to_the_end).await;
+        let _ = self.timer.limit(exchange.timeouts.response, to_the_end).await;
     }
 }
 
@@ -205,9 +205,9 @@ async fn discard(mut body: FlowBody<ResponseBody>) {
     }
 }
 
-// === impl Counted ===
+// === impl AbandonedCount ===
 
-impl Drop for Counted {
+impl Drop for AbandonedCount {
     fn drop(&mut self) {
         self.0.set(self.0.get().saturating_sub(1));
         self.1.abandoned_request_ended();

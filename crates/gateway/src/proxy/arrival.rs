@@ -7,15 +7,15 @@ use evenkeel::digest::Digested;
 use evenkeel::identify::anonymous;
 use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;
+use evenkeel_identity::{RouteMatch, Target};
 use http::request::Parts;
 
 use crate::config::RouteTimeouts;
 use crate::identity::Denied;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::is_grpc;
-use crate::proxy::exchange::Inbound;
+use crate::proxy::exchange::ExchangeTimeouts;
 use crate::proxy::request_body::Reception;
-use crate::proxy::request_rules::{RouteMatch, Target};
 
 /// A request that has arrived and has not reached the flow control.
 #[derive(Debug)]
@@ -23,8 +23,10 @@ pub(crate) struct Arrival<'a> {
     pub(crate) digested: Result<Digested<'a, RouteMatch>, DigestError>,
     /// Who sent it. A request that cannot be interpreted is not authenticated: it counts as anonymous.
     pub(crate) user: Result<Arc<User>, Denied>,
+    /// What the request asks for, as it was interpreted.
+    pub(crate) target: &'a Target,
     is_long_running: bool,
-    /// What its route says.
+    /// What the route of the request says.
     timeouts: RouteTimeouts,
 }
 
@@ -41,15 +43,12 @@ impl<'a> Arrival<'a> {
             Err(_) => Ok(anonymous()),
         };
         let timeouts = digested.as_ref().map(|digested| rules.timeouts(digested.extra)).unwrap_or_default();
-        Self { digested, user, is_long_running, timeouts }
+        Self { digested, user, target, is_long_running, timeouts }
     }
 
-    /// Lets the timeouts of its route hold for the request.
-    pub(crate) fn apply_timeouts(&self, inbound: &mut Inbound) {
-        inbound.exchange.set_timeouts(self.timeouts);
-        if let Some(stall) = self.timeouts.stall {
-            inbound.body.set_stall(stall);
-        }
+    /// How long the upstream and the client of the request may take.
+    pub(crate) fn timeouts(&self, connection: &Connection) -> ExchangeTimeouts {
+        ExchangeTimeouts::new(&connection.worker.config.timeouts, self.timeouts)
     }
 
     /// How long the request may take in all. Zero means that there is no limit, as for what runs for long by its nature, unless

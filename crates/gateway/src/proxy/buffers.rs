@@ -39,7 +39,7 @@ struct Evictable {
     bytes: usize,
     /// Woken when it has to make way.
     waker: Option<Waker>,
-    /// It has to make way.
+    /// The buffer has to make way for others.
     eviction: Option<Eviction>,
     /// Who sends it, if it is an upload.
     uploader: Option<ClientQuota>,
@@ -50,7 +50,7 @@ struct Evictable {
 pub(crate) enum Eviction {
     /// There is no room for it. What it has counts no more: it is about to be freed.
     NoRoom,
-    /// Its client has more than its share. This upload is to go on without a buffer, and keeps what it has until then.
+    /// The client of the upload has more than its share of the buffers. The upload is to go on without a buffer, and keeps what it has until then.
     OverShare,
 }
 
@@ -96,7 +96,7 @@ impl Buffers {
         })
     }
 
-    /// So many bytes are allowed from now on, in all and for one client.
+    /// Sets how many bytes all buffers, and those of one client, may have from now on.
     pub(crate) fn set_limits(&self, bytes_max: usize, client_bytes_max: usize) {
         self.bytes_max.set(bytes_max);
         self.client_bytes_max.set(client_bytes_max);
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!([&large, &small, &head, &others].map(eviction), [Some(Eviction::OverShare), None, None, None]);
         small.set(31 * KIB);
         assert_eq!(eviction(&small), None, "room is about to be made");
-        // It waits for its seat.
+        // The upload waits for its seat.
         let waiting = large.arrived();
         assert_eq!((waiting.bytes, greedy.buffered()), (60 * KIB, 111 * KIB));
         small.set(32 * KIB);

@@ -50,7 +50,7 @@ impl Connection {
         match self.worker.config.requests.request_id_from {
             RequestIdFrom::Anyone => ids.adopt(headers),
             RequestIdFrom::TrustedProxies if self.identity.is_trusted_proxy() => ids.adopt(headers),
-            RequestIdFrom::TrustedProxies | RequestIdFrom::Nobody => ids.make(),
+            _ => ids.make(),
         }
     }
 

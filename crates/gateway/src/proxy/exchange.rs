@@ -1,4 +1,4 @@
-//! `Exchange`: what a client's connection and the forwarding of one of its requests share.
+//! `Exchange`: one request, as everybody sees it who works on it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::config::{RouteTimeouts, Timeouts};
-use crate::http1::{HeadFlags, Wire};
+use crate::http1::HeadFlags;
 use crate::observe::spans::SpanIds;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
@@ -30,29 +30,19 @@ pub(crate) struct Inbound {
     pub(crate) flags: HeadFlags,
 }
 
-/// What a connection and the forwarding of a request share beside the request and its response.
+/// What everybody who works on a request has of it: the client's end (the connection, the body of the request, the sending of the
+/// response) and the upstream's end (forwarding, the body of the response). Both run at the same time, and the upstream's end goes on
+/// after the client has disconnected. What one step finds out for the next is not here: it goes with the request and the response.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     /// The id of the request.
     pub(crate) id: HeaderValue,
-    /// Heads of responses with a status below 200, which are passed on as they come.
-    interim: RefCell<Vec<(StatusCode, HeaderMap)>>,
-    /// The upstream's connection, after a response with status 101.
-    upgraded: RefCell<Option<Box<Wire>>>,
+    pub(crate) timeouts: ExchangeTimeouts,
     /// When something of the request or of its response has moved last.
     activity: Activity,
-    timeouts: Cell<ExchangeTimeouts>,
-    /// The upstream that has been sent some of the request, the last one if there are several.
-    upstream: RefCell<Option<Rc<Upstream>>>,
-    on_leave: Cell<OnLeave>,
-    /// Since when the upstream works on it, where that is measured.
-    started: Cell<Option<Started>>,
-    has_client_left: Cell<bool>,
-    /// Whether the upstream has begun to respond.
-    is_responding: Cell<bool>,
-    /// Why the client is told at once that nothing comes of its request, though the upstream works on it.
-    failure: Cell<Option<Failure>>,
-    /// What is logged of the request, if it is. The line is written when everybody is done with the request.
+    client: Cell<ClientEnd>,
+    upstream: RefCell<UpstreamEnd>,
+    /// What is logged of the request, if anything is. The line is written when everybody is done with the request.
     record: RefCell<Option<Box<RequestRecord>>>,
 }
 
@@ -65,12 +55,40 @@ pub(crate) struct ExchangeTimeouts {
     pub(crate) stall: Duration,
 }
 
-/// What becomes of a request at the upstream when its client leaves.
+/// What the client's end tells the upstream's end.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) enum OnLeave {
-    /// The upstream is waited for.
+struct ClientEnd {
+    has_left: bool,
+    /// Why the client is told at once that nothing comes of its request, though the upstream works on it.
+    failure: Option<Failure>,
+}
+
+/// What the upstream's end tells the client's end.
+#[derive(Debug, Default)]
+struct UpstreamEnd {
+    progress: UpstreamProgress,
+    on_leave: OnLeave,
+    /// Heads of responses with a status below 200, which are passed on as they come.
+    interim: Vec<(StatusCode, HeaderMap)>,
+}
+
+/// How far a request is at an upstream, the last one if there were several.
+#[derive(Debug, Default)]
+enum UpstreamProgress {
+    /// No upstream has any of the request.
     #[default]
-    Wait,
+    Unsent,
+    /// This upstream has been sent some of the request.
+    Sent(Rc<Upstream>),
+    /// This upstream has begun to respond.
+    Responding(Rc<Upstream>),
+}
+
+/// What becomes of a request at the upstream when its client leaves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OnLeave {
+    /// The upstream is waited for. It works on the request since then, where that is measured.
+    Wait(Option<Started>),
     /// The request is cancelled, and its seats stay taken for as long as it was expected to run.
     Cancel(Started),
 }
@@ -78,39 +96,47 @@ pub(crate) enum OnLeave {
 /// More interim responses than this are not kept for a client that does not read them.
 const INTERIM_MAX: usize = 8;
 
+// === impl ExchangeTimeouts ===
+
+impl ExchangeTimeouts {
+    /// The timeouts of all requests, except where the route of this one says something else.
+    pub(crate) fn new(of_all: &Timeouts, of_route: RouteTimeouts) -> Self {
+        Self { response: of_route.response.unwrap_or(of_all.response), stall: of_route.stall.unwrap_or(of_all.stall) }
+    }
+}
+
+// === impl OnLeave ===
+
+impl Default for OnLeave {
+    fn default() -> Self {
+        Self::Wait(None)
+    }
+}
+
+// === impl UpstreamProgress ===
+
+impl UpstreamProgress {
+    fn upstream(&self) -> Option<&Rc<Upstream>> {
+        match self {
+            Self::Unsent => None,
+            Self::Sent(upstream) | Self::Responding(upstream) => Some(upstream),
+        }
+    }
+}
+
 // === impl Exchange ===
 
 impl Exchange {
-    /// For a request with this id, of which something is logged, or nothing. The timeouts are those of requests without a
-    /// route.
-    pub(crate) fn new(id: HeaderValue, timeouts: &Timeouts, record: Option<Box<RequestRecord>>) -> Rc<Self> {
-        let timeouts = ExchangeTimeouts { response: timeouts.response, stall: timeouts.stall };
+    /// For a request with this id, of which something is logged, or nothing.
+    pub(crate) fn new(id: HeaderValue, timeouts: ExchangeTimeouts, record: Option<Box<RequestRecord>>) -> Rc<Self> {
         Rc::new(Self {
             id,
-            interim: RefCell::default(),
-            upgraded: RefCell::default(),
+            timeouts,
             activity: Activity::default(),
-            timeouts: Cell::new(timeouts),
+            client: Cell::default(),
             upstream: RefCell::default(),
-            on_leave: Cell::default(),
-            started: Cell::default(),
-            has_client_left: Cell::default(),
-            is_responding: Cell::default(),
-            failure: Cell::default(),
             record: RefCell::new(record),
         })
-    }
-
-    /// How long the upstream and the client may take.
-    pub(crate) fn timeouts(&self) -> ExchangeTimeouts {
-        self.timeouts.get()
-    }
-
-    /// The request is one of a route that has these timeouts.
-    pub(crate) fn set_timeouts(&self, of_route: RouteTimeouts) {
-        let ExchangeTimeouts { response, stall } = self.timeouts.get();
-        let (response, stall) = (of_route.response.unwrap_or(response), of_route.stall.unwrap_or(stall));
-        self.timeouts.set(ExchangeTimeouts { response, stall });
     }
 
     /// Adds to what is logged of the request, if anything is.
@@ -133,99 +159,89 @@ impl Exchange {
         self.record.borrow().as_ref()?.span_ids()
     }
 
+    /// The upstream has sent an interim response.
     pub(crate) fn add_interim(&self, status: StatusCode, headers: HeaderMap) {
-        let mut interim = self.interim.borrow_mut();
+        let interim = &mut self.upstream.borrow_mut().interim;
         if interim.len() < INTERIM_MAX {
             interim.push((status, headers));
         }
     }
 
+    /// The interim responses that have come and were not passed on.
     pub(crate) fn take_interim(&self) -> Vec<(StatusCode, HeaderMap)> {
-        std::mem::take(&mut *self.interim.borrow_mut())
+        std::mem::take(&mut self.upstream.borrow_mut().interim)
     }
 
     /// Some of the request goes to this upstream now.
-    pub(crate) fn note_at_upstream(&self, upstream: &Rc<Upstream>) {
-        *self.upstream.borrow_mut() = Some(Rc::clone(upstream));
+    pub(crate) fn note_sent(&self, upstream: &Rc<Upstream>) {
+        self.upstream.borrow_mut().progress = UpstreamProgress::Sent(Rc::clone(upstream));
         self.note(RequestRecord::note_sent);
+    }
+
+    /// The head of this upstream's response is there.
+    pub(crate) fn note_responding(&self, upstream: &Rc<Upstream>, status: StatusCode) {
+        self.upstream.borrow_mut().progress = UpstreamProgress::Responding(Rc::clone(upstream));
+        self.note(|record| record.note_upstream_response(status));
     }
 
     /// The upstream that has the request did not send the whole response.
     pub(crate) fn note_cut_off(&self, error: ResponseBodyError) {
         let failure = error.kind();
-        if let Some(upstream) = &*self.upstream.borrow() {
+        if let Some(upstream) = self.upstream.borrow().progress.upstream() {
             upstream.note_failed(failure, &self.id, &error);
             self.note(|record| record.note_upstream_failed(upstream, failure));
         }
         self.note(|record| record.note_cut_off(failure.as_str()));
     }
 
-    /// The upstream responds: the head of its response is there.
-    pub(crate) fn note_responding(&self, status: StatusCode) {
-        self.is_responding.set(true);
-        self.note(|record| record.note_upstream_response(status));
-    }
-
+    /// Whether the upstream has begun to respond.
     pub(crate) fn is_responding(&self) -> bool {
-        self.is_responding.get()
+        matches!(self.upstream.borrow().progress, UpstreamProgress::Responding(_))
     }
 
     /// Whether an upstream may be working on the request.
     pub(crate) fn is_at_upstream(&self) -> bool {
-        self.upstream.borrow().is_some()
+        !matches!(self.upstream.borrow().progress, UpstreamProgress::Unsent)
     }
 
     pub(crate) fn set_on_leave(&self, on_leave: OnLeave) {
-        self.on_leave.set(on_leave);
-    }
-
-    /// The upstream works on it from now on, and how long that takes is measured.
-    pub(crate) fn set_started(&self, started: Started) {
-        self.started.set(Some(started));
+        self.upstream.borrow_mut().on_leave = on_leave;
     }
 
     pub(crate) fn on_leave(&self) -> OnLeave {
-        self.on_leave.get()
+        self.upstream.borrow().on_leave
     }
 
     /// The request was cancelled at the upstream in a way that ends the connection or the stream, so no response follows.
     pub(crate) fn note_cancelled(&self) {
-        if let OnLeave::Wait = self.on_leave.get() {
-            self.on_leave.set(OnLeave::Cancel(self.started.get().unwrap_or_else(|| Started::now("", ""))));
+        if let OnLeave::Wait(started) = self.on_leave() {
+            self.set_on_leave(OnLeave::Cancel(started.unwrap_or_else(|| Started::now("", ""))));
         }
     }
 
     /// The client has disconnected.
     pub(crate) fn note_client_left(&self) {
-        self.has_client_left.set(true);
+        self.client.set(ClientEnd { has_left: true, ..self.client.get() });
     }
 
     pub(crate) fn has_client_left(&self) -> bool {
-        self.has_client_left.get()
+        self.client.get().has_left
     }
 
     /// Nothing comes of the request, because of its client.
     pub(crate) fn fail(&self, failure: Failure) {
-        self.failure.set(Some(failure));
+        self.client.set(ClientEnd { failure: Some(failure), ..self.client.get() });
     }
 
     pub(crate) fn failure(&self) -> Option<Failure> {
-        self.failure.get()
-    }
-
-    pub(crate) fn set_upgraded(&self, wire: Box<Wire>) {
-        *self.upgraded.borrow_mut() = Some(wire);
-    }
-
-    pub(crate) fn take_upgraded(&self) -> Option<Box<Wire>> {
-        self.upgraded.borrow_mut().take()
+        self.client.get().failure
     }
 }
 
 impl Drop for Exchange {
     fn drop(&mut self) {
         if let Some(record) = self.record.get_mut() {
-            record.finish(self.upstream.get_mut().as_deref());
+            record.finish(self.upstream.get_mut().progress.upstream().map(|upstream| &**upstream));
         }
     }
 }

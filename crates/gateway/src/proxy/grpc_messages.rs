@@ -5,13 +5,13 @@
 /// The messages of a body, of which some part has been seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GrpcMessages {
-    place: Place,
+    position: MessagePosition,
     has_whole: bool,
 }
 
 /// Where the next byte belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MessagePosition {
     /// Into the flag and the length, of which so many bytes have been seen.
     Prefix { seen: u8, length: u32 },
     /// Into a message, of which so many bytes are missing.
@@ -24,27 +24,37 @@ const PREFIX_BYTES: u8 = 5;
 
 impl GrpcMessages {
     pub(crate) fn new() -> Self {
-        Self { place: Place::BETWEEN, has_whole: false }
+        Self { position: MessagePosition::BETWEEN, has_whole: false }
     }
 
     /// The next bytes of the body have come. Whether they are the end of a message, perhaps of several.
     pub(crate) fn advance(&mut self, mut data: &[u8]) -> bool {
         let mut is_end = false;
         while let [first, rest @ ..] = data {
-            (self.place, data) = match self.place {
-                Place::Prefix { seen, length } => {
+            (self.position, data) = match self.position {
+                MessagePosition::Prefix { seen, length } => {
                     // The flag is shifted out again.
                     let (seen, length) = (seen + 1, length << 8 | u32::from(*first));
                     let is_whole = seen == PREFIX_BYTES;
-                    (if is_whole { Place::Message { missing: length } } else { Place::Prefix { seen, length } }, rest)
+                    (
+                        if is_whole {
+                            MessagePosition::Message { missing: length }
+                        } else {
+                            MessagePosition::Prefix { seen, length }
+                        },
+                        rest,
+                    )
                 }
-                Place::Message { missing } => {
+                MessagePosition::Message { missing } => {
                     let (taken, rest) = data.split_at(data.len().min(missing as usize));
-                    (Place::Message { missing: missing - u32::try_from(taken.len()).unwrap_or(missing) }, rest)
+                    (
+                        MessagePosition::Message { missing: missing - u32::try_from(taken.len()).unwrap_or(missing) },
+                        rest,
+                    )
                 }
             };
-            if self.place == (Place::Message { missing: 0 }) {
-                self.place = Place::BETWEEN;
+            if self.position == (MessagePosition::Message { missing: 0 }) {
+                self.position = MessagePosition::BETWEEN;
                 (self.has_whole, is_end) = (true, true);
             }
         }
@@ -58,13 +68,13 @@ impl GrpcMessages {
 
     /// Whether one of them has come in part.
     pub(crate) fn has_part(self) -> bool {
-        self.place != Place::BETWEEN
+        self.position != MessagePosition::BETWEEN
     }
 }
 
-// === impl Place ===
+// === impl MessagePosition ===
 
-impl Place {
+impl MessagePosition {
     const BETWEEN: Self = Self::Prefix { seen: 0, length: 0 };
 }
 

@@ -11,11 +11,8 @@ mod grpc_messages;
 mod pace;
 mod record;
 mod request_body;
-mod request_rules;
 mod response_body;
 mod serve;
 mod service_times;
 pub(crate) mod upstream;
 pub(crate) mod worker;
-
-pub use request_rules::{RequestRules, RequestRulesError, RouteMatch};

@@ -29,7 +29,7 @@ use trace::RequestTrace;
 /// traced, or if its client asks for the debug header.
 #[derive(Debug)]
 pub(crate) struct RequestRecord {
-    /// Where its line goes, if it gets one.
+    /// Where the line of the request goes, if it gets one.
     log: Option<Rc<AccessLog>>,
     wants_debug: bool,
     /// What its spans say, if it is traced.
@@ -155,25 +155,25 @@ impl RequestRecord {
         self.wants_debug &= self.user.as_ref().is_some_and(|user| worker.config.debug_header.allows(user));
     }
 
-    /// Its body is there, and it asks for a seat now.
+    /// The body of the request is there, and the request asks for a seat now.
     pub(super) fn note_asked(&mut self) {
         self.asked = Instant::now();
     }
 
-    /// It asks for a seat with these extensions. The flow control notes in them when it gets one and gives it back.
+    /// The request asks for a seat with these extensions, where the flow control notes when it gets one and gives it back.
     pub(super) fn time_seats(&self, extensions: &mut Extensions) {
         if let Some(seats) = &self.seats {
             extensions.insert(Arc::clone(&seats.times));
         }
     }
 
-    /// It has got its seat.
+    /// The request has got its seat.
     pub(super) fn note_admitted<X>(&mut self, admitted: &Admitted<X>) {
         self.started = Some(self.asked + admitted.waited);
         self.note_class(admitted);
     }
 
-    /// It has left the queue without a seat: its client has disconnected, or the time for it is over.
+    /// The request has left the queue without a seat: its client has disconnected, or its time is over.
     pub(super) fn note_left<X>(&mut self, waiting: &Admitted<X>, reason: Option<Rejection>) {
         self.ended.get_or_insert_with(Instant::now);
         self.left = reason.map(Rejection::as_str);
@@ -187,7 +187,7 @@ impl RequestRecord {
         }
     }
 
-    /// It was rejected by the flow control.
+    /// The flow control has rejected the request.
     pub(super) fn note_rejected(&mut self, rejected: &Rejected) {
         self.ended = Some(Instant::now());
         self.class = Some((rejected.class.clone(), rejected.seats));
@@ -198,7 +198,7 @@ impl RequestRecord {
         }
     }
 
-    /// It gets this response of the gateway's own, which may be a rejection.
+    /// The gateway itself responds to the request, perhaps with a rejection.
     pub(super) fn note_refused(&mut self, failure: Failure) {
         if let Some(refusal) = failure.refusal() {
             self.rejected = Some(refusal.reason);
@@ -211,14 +211,14 @@ impl RequestRecord {
         self.trace.as_ref().map(|trace| trace.ids)
     }
 
-    /// It is forwarded as a request for this.
+    /// The request is forwarded as one for this URI.
     pub(super) fn note_forwarded(&mut self, uri: &Uri) {
         if let Some(trace) = &mut self.trace {
             trace.note_forwarded(uri);
         }
     }
 
-    /// Some of it goes to an upstream now.
+    /// Some of the request goes to an upstream now.
     pub(super) fn note_sent(&mut self) {
         if let Some(trace) = &mut self.trace {
             trace.note_sent();
@@ -237,12 +237,12 @@ impl RequestRecord {
         self.failed = Some((Arc::clone(&upstream.target), failure));
     }
 
-    /// The upstream is done with it.
+    /// The upstream is done with the request.
     pub(super) fn note_ended(&mut self) {
         self.ended.get_or_insert_with(Instant::now);
     }
 
-    /// Its response was cut off, for this reason.
+    /// The response was cut off, for this reason.
     pub(super) fn note_cut_off(&mut self, reason: &'static str) {
         self.cut_off = Some(reason);
     }
@@ -283,14 +283,14 @@ impl RequestRecord {
         HeaderValue::try_from(text).ok()
     }
 
-    /// How long it waited for a seat, until it got one or was rejected.
+    /// How long the request waited for a seat, until it got one or was rejected.
     fn wait(&self) -> Duration {
         // Without a class, it never got as far as the flow control, or it is not limited.
         let until = self.class.as_ref().and(self.started.or(self.ended));
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(self.asked))
     }
 
-    /// When it asked for seats, got them, and gave them back. The flow control knows best: a thread that reads the clock before or
+    /// When the request asked for seats, got them, and gave them back. The flow control knows best: a thread that reads the clock before or
     /// after a decision may be interrupted in between.
     fn seat_moments(&self) -> SeatMoments {
         let ended = self.ended.unwrap_or_else(Instant::now);
@@ -328,7 +328,7 @@ impl RequestRecord {
         with(Some(LineClass { schema: class.flow_schema(), level: class.priority_level(), flow, seats: *seats }))
     }
 
-    /// Writes its line and its spans, if it gets any. The request and everything that was done for it have ended; this upstream
+    /// Writes the line and the spans of the request, if it gets any. The request and everything that was done for it have ended; this upstream
     /// had it last.
     pub(super) fn finish(&self, upstream: Option<&Upstream>) {
         if let Some(trace) = &self.trace {
@@ -359,9 +359,9 @@ impl RequestRecord {
                 retry_after: self.retry_after,
                 error: self.failed.as_ref().map(|(_, failure)| failure.as_str()),
                 // One that failed need not have got anything of the request.
-                upstream: (self.failed.as_ref().map(|(known, _)| known))
+                upstream: (self.failed.as_ref().map(|(target, _)| target))
                     .or(upstream.map(|upstream| &upstream.target))
-                    .map(|known| &*known.name),
+                    .map(|target| &*target.name),
                 bytes_in: self.bytes_in,
                 bytes_out: self.bytes_out,
             });

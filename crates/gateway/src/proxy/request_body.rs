@@ -31,11 +31,11 @@ pub(crate) struct RequestBody(Option<Box<Open>>);
 struct Open {
     source: Source,
     ahead: Ahead,
-    /// Rings when nothing has moved for too long.
+    /// Fires when nothing has moved for too long.
     stall: IdleTimeout<Exchange>,
     /// How fast the client has to send.
     pace: Pace,
-    /// It is a gRPC call that has a seat, or asks for one, and has no message.
+    /// Set for a gRPC call that has a seat, or asks for one, and has no message.
     silent_call: Option<SilentCall>,
     /// Whether the client has said how long it is. Whoever gets it is told in the same way.
     has_length: bool,
@@ -92,9 +92,9 @@ pub(crate) struct ClientWire {
     pub(crate) is_half_closed: bool,
     /// When the current request was complete, by the worker's clock.
     pub(crate) asked_at: u64,
-    /// Rings when it is time to see whether a client that has sent far ahead is still there.
+    /// Fires when it is time to see whether a client that has sent far ahead is still there.
     pub(crate) hangup_check: Option<Box<Timeout>>,
-    /// Whoever waits for more of the body, which need not be the task that serves the connection.
+    /// The task that waits for more of the body, which need not be the one that serves the connection.
     body_reader: Option<Waker>,
     /// The connection is about to be closed: what the client still sends is discarded.
     is_over: bool,
@@ -151,7 +151,7 @@ impl RequestBody {
             source,
             has_length,
             ahead: Ahead::default(),
-            stall: IdleTimeout::new(&worker.timer, exchange, exchange.timeouts().stall),
+            stall: IdleTimeout::new(&worker.timer, exchange, exchange.timeouts.stall),
             pace: Pace::Any,
             silent_call: None,
             bytes_left: if bytes_max == 0 { u64::MAX } else { bytes_max },
@@ -159,13 +159,6 @@ impl RequestBody {
             trailers: None,
             upload: None,
         })))
-    }
-
-    /// It may stand still for so long.
-    pub(crate) fn set_stall(&mut self, after: Duration) {
-        if let Some(open) = &mut self.0 {
-            open.stall.set_after(after);
-        }
     }
 
     /// Whether some of it has not come yet, and is wanted: it is not known to be too large.
@@ -221,7 +214,7 @@ impl RequestBody {
         Ok(())
     }
 
-    /// It goes to an upstream over HTTP/1.1, which has no streams: its client has to keep the least rate, whatever it sends.
+    /// The body goes to an upstream over HTTP/1.1, which has no streams: the client has to keep the least rate, whatever it sends.
     pub(crate) fn keep_steady(&mut self) {
         if let Some(open) = &mut self.0 {
             open.pace = std::mem::replace(&mut open.pace, Pace::Any).steady();
@@ -380,7 +373,7 @@ impl Open {
             return Poll::Ready(());
         }
         silent.set(SILENCE_RETRY);
-        // It has just been set: this only has the task woken.
+        // The timeout has just been set: this only has the task woken.
         silent.poll(context)
     }
 

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::http1::Wire;
 use crate::observe::metrics::UpstreamFailure;
 use crate::proxy::exchange::Exchange;
 use crate::proxy::forward::sanitize_trailers;
@@ -27,6 +28,8 @@ enum Source {
     Own(Bytes),
     Http1(Box<Http1Response>),
     Http2(Box<Http2Response>),
+    /// There is none: the upstream's connection is used for another protocol.
+    Upgraded(Box<Wire>),
 }
 
 #[derive(Debug)]
@@ -86,6 +89,22 @@ impl ResponseBody {
         }
         Self { source: Source::Http2(Box::new(Http2Response { body, stall })), in_flight: Some(in_flight) }
     }
+
+    /// That of a response with status 101, after which this connection is used for another protocol.
+    pub(crate) fn upgraded(wire: Box<Wire>) -> Self {
+        Self { source: Source::Upgraded(wire), in_flight: None }
+    }
+
+    /// The upstream's connection, if it is to be used for another protocol.
+    pub(crate) fn take_upgraded(&mut self) -> Option<Box<Wire>> {
+        match std::mem::take(&mut self.source) {
+            Source::Upgraded(wire) => Some(wire),
+            other => {
+                self.source = other;
+                None
+            }
+        }
+    }
 }
 
 /// A part of a response, without trailers that could be taken for something else.
@@ -106,7 +125,7 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
         let this = &mut *self;
         let frame = match &mut this.source {
-            Source::None => None,
+            Source::None | Source::Upgraded(_) => None,
             Source::Own(text) => (!text.is_empty()).then(|| Ok(Frame::data(std::mem::take(text)))),
             Source::Http1(response) => ready!(response.poll_frame(context)),
             Source::Http2(response) => ready!(response.poll_frame(context)),
@@ -126,7 +145,7 @@ impl Body for ResponseBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.source {
-            Source::None => true,
+            Source::None | Source::Upgraded(_) => true,
             Source::Own(text) => text.is_empty(),
             Source::Http1(response) => response.is_ended(),
             Source::Http2(response) => response.body.is_end_stream(),
@@ -135,7 +154,7 @@ impl Body for ResponseBody {
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            Source::None => SizeHint::with_exact(0),
+            Source::None | Source::Upgraded(_) => SizeHint::with_exact(0),
             Source::Own(text) => SizeHint::with_exact(text.len() as u64),
             Source::Http1(response) => response.left().map_or_else(SizeHint::default, SizeHint::with_exact),
             Source::Http2(response) => response.body.size_hint(),

@@ -18,20 +18,20 @@ use slab::Slab;
 
 /// How often the timeouts are checked.
 const TICK: Duration = Duration::from_millis(50);
-/// By how many timer the clock goes on at a time, at most.
+/// By how many ticks the clock goes on at a time, at most.
 const TICKS_AT_ONCE: u64 = 2;
 
 /// The timer of a worker.
 #[derive(Debug)]
 pub(crate) struct CoarseTimer {
     now: Cell<u64>,
-    timeouts: RefCell<Slab<Waiting>>,
+    timeouts: RefCell<Slab<WaitingTask>>,
     date: RefCell<HeaderValue>,
 }
 
 /// A task to be woken.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingTask {
     at: u64,
     waker: Waker,
 }
@@ -83,8 +83,8 @@ impl CoarseTimer {
         self.wake(|_| true);
     }
 
-    fn wake(&self, which: impl Fn(&Waiting) -> bool) {
-        // Whoever is woken must find the list free.
+    fn wake(&self, which: impl Fn(&WaitingTask) -> bool) {
+        // A task that is woken must find the list free.
         let timeouts = self.timeouts.borrow();
         let due = timeouts.iter().filter(|(_, waiting)| which(waiting)).map(|(_, waiting)| waiting.waker.clone());
         let due: Vec<Waker> = due.collect();
@@ -103,8 +103,8 @@ impl CoarseTimer {
     }
 
     /// How long this many ticks take.
-    pub(crate) fn duration(timer: u64) -> Duration {
-        TICK.saturating_mul(u32::try_from(timer).unwrap_or(u32::MAX))
+    pub(crate) fn duration(ticks: u64) -> Duration {
+        TICK.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX))
     }
 
     /// The time of day, as the header `Date` has it.
@@ -144,9 +144,9 @@ impl Timeout {
 
     /// Starts again, as if at this time of its timer. Zero means never.
     pub(crate) fn set_from(&mut self, begin: u64, duration: Duration) {
-        let timer = if duration.is_zero() { u64::MAX } else { CoarseTimer::count(duration) };
+        let ticks = if duration.is_zero() { u64::MAX } else { CoarseTimer::count(duration) };
         // The timer may be behind by that much.
-        self.at = begin.saturating_add(timer).saturating_add(TICKS_AT_ONCE);
+        self.at = begin.saturating_add(ticks).saturating_add(TICKS_AT_ONCE);
         if let Some(key) = self.key
             && let Some(waiting) = self.timer.timeouts.borrow_mut().get_mut(key)
         {
@@ -175,7 +175,7 @@ impl Timeout {
         let mut timeouts = self.timer.timeouts.borrow_mut();
         match self.key.and_then(|key| timeouts.get_mut(key)) {
             Some(waiting) => waiting.waker.clone_from(context.waker()),
-            None => self.key = Some(timeouts.insert(Waiting { at: self.at, waker: context.waker().clone() })),
+            None => self.key = Some(timeouts.insert(WaitingTask { at: self.at, waker: context.waker().clone() })),
         }
         Poll::Pending
     }

@@ -53,12 +53,6 @@ impl<A: Active> IdleTimeout<A> {
         Self { timeout: timer.timeout(after), after, subject: Rc::clone(subject) }
     }
 
-    /// Fires after this time without activity, from the last one on.
-    pub(crate) fn set_after(&mut self, after: Duration) {
-        self.after = after;
-        self.timeout.set_from(self.subject.activity().0.get(), after);
-    }
-
     /// How long without activity it fires after.
     pub(crate) fn after(&self) -> Duration {
         self.after

@@ -38,7 +38,7 @@ impl MinimumRate {
         Self { timer: Rc::clone(timer), window, bytes_min, bytes: 0, waited: 0, waiting_since: None, timeout: None }
     }
 
-    /// So many bytes have moved.
+    /// Notes how many bytes have moved.
     pub(crate) fn note(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes as u64);
         self.waited = self.waited();

@@ -1,13 +1,11 @@
 //! `SharedTimeout`: one timeout that two tasks check.
 
 use std::cell::RefCell;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::{Elapsed, Timeout};
+use super::Timeout;
 
 /// A timeout that the one who waits for a response checks, and after that the one who sends it.
 #[derive(Debug, Clone)]
@@ -28,15 +26,5 @@ impl SharedTimeout {
     /// Whether the time is over; if not, the task is woken when it is.
     pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<()> {
         self.0.borrow_mut().poll(context)
-    }
-
-    /// The output of the future, unless the time is over first.
-    pub(crate) async fn limit<F: Future>(&self, future: F) -> Result<F::Output, Elapsed> {
-        let mut future = pin!(future);
-        poll_fn(|context| match future.as_mut().poll(context) {
-            Poll::Ready(output) => Poll::Ready(Ok(output)),
-            Poll::Pending => self.poll(context).map(|()| Err(Elapsed)),
-        })
-        .await
     }
 }

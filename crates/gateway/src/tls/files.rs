@@ -6,11 +6,10 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use arc_swap::ArcSwap;
+use evenkeel_files::advice;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{Error, InconsistentKeys, RootCertStore};
-
-use crate::file_access::advice;
 
 /// Something is wrong with a certificate, a key or an authority.
 #[derive(Debug, thiserror::Error)]

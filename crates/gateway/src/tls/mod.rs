@@ -3,12 +3,9 @@
 mod client;
 mod files;
 mod server;
-mod subject;
 
 pub(crate) use client::{ClientTls, Offer};
 pub(crate) use files::{Refresh, keep_fresh};
 pub use files::{TlsError, TlsFile};
 pub(crate) use server::ListenerTls;
 pub use server::ServingPair;
-#[cfg(feature = "fuzzing")]
-pub(crate) use subject::read as read_certificate;

@@ -12,7 +12,6 @@ use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 use tokio_rustls::server::TlsStream;
 
 use super::files::{Fresh, Refresh, TlsError, TlsFile, authorities, certificates, key, pair_error};
-use super::subject;
 use crate::config::ServerTls;
 use crate::identity::ClientCertificate;
 use crate::net::Socket;
@@ -77,7 +76,7 @@ impl ListenerTls {
         let stream = TlsAcceptor::from(config).accept(stream).await?;
         let (_, session) = stream.get_ref();
         let is_http2 = session.alpn_protocol() == Some(b"h2");
-        // It has been verified: only those that lead to a trusted authority get here. In a session that was resumed, that
+        // The certificate has been verified: only those that lead to a trusted authority get here. In a session that was resumed, that
         // was when the session began; whether the certificate has expired since, each request finds out.
         let certificate = session.peer_certificates().and_then(|chain| chain.first());
         let certificate = certificate.map(|certificate| Arc::new(self.read(certificate)));
@@ -86,7 +85,7 @@ impl ListenerTls {
 
     /// What a certificate says of its owner; nothing if it is nobody's.
     fn read(&self, certificate: &[u8]) -> ClientCertificate {
-        subject::read(certificate).unwrap_or_else(|problem| {
+        ClientCertificate::from_der(certificate).unwrap_or_else(|problem| {
             if self.warnings.lock().unwrap_or_else(PoisonError::into_inner).may_log() {
                 tracing::warn!("a client certificate is not accepted: {problem}");
             }

@@ -10,7 +10,7 @@ use evenkeel::{Attributes, FlowControl, FlowSchema, PriorityLevelConfiguration, 
 use evenkeel_gateway::config::AdminConfig;
 use evenkeel_gateway::observe::admin::AdminToken;
 use evenkeel_gateway::observe::dashboard::{Frames, Recording, Viewer};
-use evenkeel_gateway::observe::frame::{Frame, PastLevel, State};
+use evenkeel_gateway::observe::frame::{DiagnosisState, Frame, PastLevel};
 use evenkeel_gateway::{Gateway, Readiness, objects};
 use http_body::Body;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -130,7 +130,7 @@ async fn a_stream_begins_with_the_past_and_goes_on_with_fresh_frames() {
         youngest = youngest.min(now_ms().saturating_sub(frame.time_ms));
     }
     println!("a frame is {youngest} ms old when it arrives, bar: at most 1100 a second later");
-    assert_eq!((frame.version, frame.upstreams.len(), frame.diagnosis.state), (1, 1, State::Well));
+    assert_eq!((frame.version, frame.upstreams.len(), frame.diagnosis.state), (1, 1, DiagnosisState::Well));
     let mut late = Events::open(admin).await;
     let past: PastLevel = serde_json::from_str(&late.next("past").await).unwrap();
     assert!(!past.in_use.is_empty() && past.in_use.len() == past.waiting.len(), "{past:?}");

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use evenkeel_gateway::observe::frame::State;
+use evenkeel_gateway::observe::frame::DiagnosisState;
 use serde_json::json;
 
 use crate::dashboard::Events;
@@ -12,7 +12,7 @@ use crate::support::upstream::Upstream;
 use crate::support::{ONE_LEVEL, Running, config, eventually, start};
 
 /// The first sentence of this kind, while a client sends requests.
-async fn sentence(running: &Running, state: State, contains: &str) -> String {
+async fn sentence(running: &Running, state: DiagnosisState, contains: &str) -> String {
     let admin = running.gateway.admin_address().unwrap();
     let address = running.address;
     let asking = tokio::spawn(async move {
@@ -62,7 +62,7 @@ async fn failing_upstreams_are_told_by_how_they_fail() {
         (gone, "cannot be connected to"),
     ] {
         let running = start(with_admin(address)).await;
-        let found = sentence(&running, State::Failing, words).await;
+        let found = sentence(&running, DiagnosisState::Failing, words).await;
         assert!(found.starts_with(&format!("not flow control: the upstream {address} {words}: ")), "{found}");
         assert!(found.ends_with(" requests a second fail"), "{found}");
         running.gateway.drain().await;
@@ -101,7 +101,7 @@ async fn the_holder_of_the_seats_is_named_and_not_those_who_wait() {
     let mut events = Events::open(running.gateway.admin_address().unwrap()).await;
     let found = loop {
         let found = events.frame().await.diagnosis;
-        if found.state != State::Well {
+        if found.state != DiagnosisState::Well {
             break found;
         }
     };

@@ -1,6 +1,6 @@
 //! The heaviest flows of the last minute.
 
-use evenkeel_gateway::observe::frame::{Flow, Frame, Level, State};
+use evenkeel_gateway::observe::frame::{DiagnosisState, Flow, Frame, Level};
 
 use super::{Scope, flow_key, flow_name};
 use crate::top::figures::{amount, float, percent, share};
@@ -31,7 +31,7 @@ pub(super) fn grid(top: &Top, frame: &Frame, scope: Scope<'_>) -> Grid {
     flows.sort_by(|(_, a), (_, b)| weight(b).total_cmp(&weight(a)));
     for (level, flow) in flows {
         let tone = match flow {
-            flow if flow.rejected > 0.0 && frame.diagnosis.state == State::Failing => Tone::Bad,
+            flow if flow.rejected > 0.0 && frame.diagnosis.state == DiagnosisState::Failing => Tone::Bad,
             flow if flow.rejected > 0.0 => Tone::Strong,
             flow if flow.waiting >= 0.05 => Tone::Warn,
             _ => Tone::Normal,

@@ -1,7 +1,7 @@
 //! The levels: their seats, what waits for them, and what is rejected.
 
 use evenkeel_api::bootstrap::{CATCH_ALL, EXEMPT};
-use evenkeel_gateway::observe::frame::{Frame, Level, Queuing, State};
+use evenkeel_gateway::observe::frame::{DiagnosisState, Frame, Level, Queuing};
 
 use crate::top::figures::{amount, milliseconds, percent, trend};
 use crate::top::grid::{Column, Grid, Tone};
@@ -70,7 +70,7 @@ fn is_idle_fallback(level: &Level) -> bool {
 /// Red says that requests fail, yellow that they wait. Rejections of a client that is limited as intended are no alarm.
 fn tone(frame: &Frame, level: &Level) -> Tone {
     if level.rejected_total() > 0.0 {
-        if frame.diagnosis.state == State::Failing { Tone::Bad } else { Tone::Strong }
+        if frame.diagnosis.state == DiagnosisState::Failing { Tone::Bad } else { Tone::Strong }
     } else if level.waiting > 0 {
         Tone::Warn
     } else if level.in_use == 0 && level.dispatched < 0.05 {

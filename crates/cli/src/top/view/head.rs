@@ -1,6 +1,6 @@
 //! The head of the screen: the server, its seats, and the diagnosis.
 
-use evenkeel_gateway::observe::frame::{Frame, Level, State};
+use evenkeel_gateway::observe::frame::{DiagnosisState, Frame, Level};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -70,9 +70,9 @@ pub(in crate::top) fn summary(frame: &Frame, width: usize) -> String {
 
 pub(in crate::top) fn diagnosis_tone(frame: &Frame) -> Tone {
     match frame.diagnosis.state {
-        State::Well => Tone::Good,
-        State::Slow => Tone::Warn,
-        State::Failing => Tone::Bad,
+        DiagnosisState::Well => Tone::Good,
+        DiagnosisState::Slow => Tone::Warn,
+        DiagnosisState::Failing => Tone::Bad,
     }
 }
 

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use evenkeel_gateway::observe::frame::{
-    Delay, Diagnosis, Event, EventKind, Flow, Frame, Level, OutCause, PastLevel, Percentiles, Queuing, Schema, Server,
-    State, Upstream, Utilisation,
+    Delay, Diagnosis, DiagnosisState, Event, EventKind, Flow, Frame, Level, OutCause, PastLevel, Percentiles, Queuing,
+    Schema, Server, Upstream, Utilisation,
 };
 use insta::assert_snapshot;
 use ratatui::Terminal;
@@ -117,7 +117,7 @@ fn frame() -> Frame {
         },
     ];
     frame.diagnosis = Diagnosis {
-        state: State::Failing,
+        state: DiagnosisState::Failing,
         text: "workload-low rejects 3.6 requests a second (queue-full): 55 % of the waiting is \
                system:serviceaccount:jobs:batch-7 behind its own requests, which hold 190 of 245 seats"
             .to_owned(),

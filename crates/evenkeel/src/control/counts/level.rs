@@ -1,22 +1,21 @@
-//! What is counted for one level, while its lock is held anyway.
+//! What is counted for one level: a listener of its events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use evenkeel_engine::Schema;
 use evenkeel_engine::borrowing::DemandStatistics;
 use evenkeel_engine::controller::Borrowing;
 use evenkeel_engine::limits::LevelLimits;
-use evenkeel_engine::queue_set::{Ended, Mode, Phase, QueuingDiscipline, Rejection, RequestId, RequestView};
+use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 use evenkeel_engine::time::Instant;
-use evenkeel_engine::{Schema, WorkEstimate};
 
-use super::crowd::{Crowd, Doing};
 use super::ratio::RatioHistogram;
-use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, Series, WATCHES};
+use super::series::{DURATIONS, QUEUE_LENGTHS, SEATS, Series, WATCHES};
+use crate::control::core::LevelQueueSet;
 use crate::control::digests::DigestId;
-use crate::control::level::{LevelQueueSet, Waiter};
+use crate::control::events::{Event, EventKind, NO_QUEUE};
 use crate::control::long_running::LongRunningCount;
-use crate::control::rare_list::RareList;
 
 /// The numbers of a level. They outlive the level (OB-7).
 #[derive(Debug)]
@@ -29,7 +28,6 @@ pub(crate) struct LevelMetrics {
     /// The advances of the epoch that were not clean, and those that were.
     pub(crate) epoch_advances: [u64; 2],
     pub(crate) control: ControlGauges,
-    pub(crate) crowd: Arc<Crowd>,
     pub(crate) long_running: Arc<LongRunningCount>,
 }
 
@@ -60,38 +58,6 @@ pub(crate) struct Modes {
     /// `None` for a level without queues.
     pub(crate) queuing: Option<QueuingDiscipline>,
     pub(crate) borrowing: Borrowing,
-}
-
-/// What an event brought about, to be counted when it is over.
-#[derive(Debug, Default)]
-pub(crate) struct Notes {
-    /// Nearly every event starts one request at most.
-    pub(crate) first_started: Option<RequestId>,
-    pub(crate) others_started: RareList<RequestId>,
-    /// The series of the request that everybody waits for.
-    pub(crate) blocked: Option<u32>,
-    pub(crate) epoch_advanced: Option<bool>,
-}
-
-/// What a request that was started at once went through.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Passed {
-    /// A queue of that length, itself included.
-    Queue { length: usize },
-    /// A level that has no queues.
-    NoQueue,
-    /// A level that has no limit, where no waiting is counted (OB-4).
-    Exempt,
-}
-
-/// What has to be known of a request before it ends.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ending {
-    phase: Phase,
-    waiter: Mark,
-    seats: i64,
-    arrived: Instant,
-    started: Option<Instant>,
 }
 
 /// How a request is counted.
@@ -125,7 +91,6 @@ impl LevelMetrics {
             ratios,
             epoch_advances: [0; 2],
             control: ControlGauges::default(),
-            crowd: Arc::default(),
             long_running: Arc::default(),
         }
     }
@@ -154,198 +119,103 @@ impl LevelMetrics {
         number
     }
 
-    /// The control plane has looked at the level (OB-6). `denominator` is that of CL-19.
-    pub(crate) fn configure(&mut self, now: Instant, set: &LevelQueueSet, control: ControlGauges, denominator: i64) {
+    /// The name of the schema that has this number; empty once the numbers have been handed to another level.
+    pub(crate) fn schema(&self, series: u32) -> &str {
+        self.series.get(series as usize).map_or("", |series| &series.schema)
+    }
+
+    /// The control plane has looked at the level (OB-6). `denominator` is that of CL-19, and `waiting_max` how many requests may wait.
+    pub(crate) fn configure(&mut self, now: Instant, control: ControlGauges, denominator: i64, waiting_max: i64) {
         self.control = control;
         self.ratios.seats.set_denominator(now, denominator);
         self.ratios.executing.set_denominator(now, denominator);
         self.ratios.demand.set_denominator(now, denominator);
-        let length = set.queue_length_limit().max(1);
-        let queues = i64::try_from(set.mode().queues()).unwrap_or(i64::MAX).max(1);
-        self.ratios.waiting.set_denominator(now, length.saturating_mul(queues));
+        self.ratios.waiting.set_denominator(now, waiting_max);
     }
 
-    /// A request was taken in; `queue` is the one that it came into, if there are queues.
-    #[inline]
-    pub(crate) fn arrived(
-        &mut self,
-        mark: Mark,
-        work: WorkEstimate,
-        watches: Option<u64>,
-        set: &LevelQueueSet,
-        notes: &Notes,
-        queue: Option<usize>,
-    ) {
-        let seats = i64::from(work.max_seats());
-        self.estimated(mark, seats, watches);
-        let Some(queue) = queue else { return };
-        // Those that the arrival itself started were in the queue when the request came into it.
-        let is_of_queue = |id: &RequestId| set.request(*id).is_some_and(|request| request.queue == Some(queue));
-        let started = notes.started().filter(is_of_queue).count();
-        let length = i64::try_from(set.queue_length(queue) + started).unwrap_or(i64::MAX);
-        self.crowd.add(Doing::Waiting, mark.access, 1);
-        if let Some(numbers) = self.numbers(mark.series) {
-            numbers.waiting += 1;
-            numbers.waiting_seats += seats;
-            numbers.queue_length.observe(&QUEUE_LENGTHS, length);
-        }
-    }
-
-    /// A request was taken in and started at once, and nothing else happened: what [`arrived`](Self::arrived) and a
-    /// start count together. `length` is that of the queue that it went through, itself included, if there are queues.
-    #[inline]
-    pub(crate) fn passed(&mut self, mark: Mark, work: WorkEstimate, watches: Option<u64>, passed: Passed) {
-        let seats = i64::from(work.max_seats());
-        self.crowd.add(Doing::Executing, mark.access, 1);
-        let Some(numbers) = self.numbers(mark.series) else { return };
-        numbers.seats.observe(&SEATS, seats);
-        if let Some(watches) = watches {
-            numbers.watches.observe(&WATCHES, i64::try_from(watches).unwrap_or(i64::MAX));
-        }
-        numbers.dispatched += 1;
-        numbers.executing += 1;
-        numbers.executing_seats += seats;
-        match passed {
-            Passed::Queue { length } => {
-                numbers.queue_length.observe(&QUEUE_LENGTHS, i64::try_from(length).unwrap_or(i64::MAX));
-                numbers.wait[1].observe(&DURATIONS, 0);
-            }
-            Passed::NoQueue => numbers.wait[1].observe(&DURATIONS, 0),
-            Passed::Exempt => {}
-        }
-    }
-
-    /// A request was rejected on arrival.
-    pub(crate) fn rejected(&mut self, mark: Mark, work: WorkEstimate, watches: Option<u64>, reason: Rejection) {
-        self.estimated(mark, i64::from(work.max_seats()), watches);
-        if let Some(numbers) = self.numbers(mark.series) {
-            numbers.rejected[reason as usize] += 1;
-            numbers.wait[0].observe(&DURATIONS, 0);
-        }
-    }
-
-    #[inline]
-    fn estimated(&mut self, mark: Mark, seats: i64, watches: Option<u64>) {
-        if let Some(numbers) = self.numbers(mark.series) {
-            numbers.seats.observe(&SEATS, seats);
-            if let Some(watches) = watches {
-                numbers.watches.observe(&WATCHES, i64::try_from(watches).unwrap_or(i64::MAX));
+    /// These have happened in the level.
+    pub(crate) fn hear(&mut self, events: &[Event]) {
+        for event in events {
+            self.count(event);
+            if event.level.is_last {
+                self.ratios.take_over(event);
             }
         }
     }
 
-    /// A request gave up waiting (FQ-28), for this reason. It counts as one that waited for its execution (OB-4).
-    pub(crate) fn gave_up(&mut self, now: Instant, ending: Ending, reason: Rejection) {
-        self.crowd.add(Doing::Waiting, ending.waiter.access, -1);
-        if let Some(numbers) = self.numbers(ending.waiter.series) {
-            numbers.waiting -= 1;
-            numbers.waiting_seats -= ending.seats;
-            numbers.rejected[reason as usize] += 1;
-            numbers.wait[1].observe(&DURATIONS, now - ending.arrived);
-        }
-    }
-
-    /// A waiting request gave way to another (PF-7): it is counted as one that was rejected at once, with the time it waited.
-    pub(crate) fn displaced(&mut self, now: Instant, ending: Ending) {
-        self.crowd.add(Doing::Waiting, ending.waiter.access, -1);
-        if let Some(numbers) = self.numbers(ending.waiter.series) {
-            numbers.waiting -= 1;
-            numbers.waiting_seats -= ending.seats;
-            numbers.rejected[Rejection::QueueFull as usize] += 1;
-            numbers.wait[0].observe(&DURATIONS, now - ending.arrived);
-        }
-    }
-
-    /// The handler of a request has returned.
     #[inline]
-    pub(crate) fn finished(&mut self, now: Instant, ending: Ending) {
-        self.crowd.add(Doing::Executing, ending.waiter.access, -1);
-        let executed = ending.started.map_or(0, |started| now - started);
-        // How long a seat is held, and how many are needed, does not follow from requests that have none.
-        let is_watch = ending.waiter.is_watch || !ending.has_seats();
-        if let Some(numbers) = self.numbers(ending.waiter.series) {
-            numbers.executing -= 1;
-            numbers.execution[usize::from(is_watch)].observe(&DURATIONS, executed);
-        }
-    }
-
-    /// A request that runs holds other seats from now on.
-    pub(crate) fn resized(&mut self, mark: Mark, before: u32, after: u32) {
-        if let Some(numbers) = self.numbers(mark.series) {
-            numbers.executing_seats += i64::from(after) - i64::from(before);
-        }
-    }
-
-    /// A request has given its seats back.
-    #[inline]
-    pub(crate) fn released(&mut self, ending: Ending) {
-        if let Some(numbers) = self.numbers(ending.waiter.series) {
-            numbers.executing_seats -= ending.seats;
-        }
-    }
-
-    /// Counts what an event brought about, and takes over the state that it led to.
-    #[inline]
-    pub(crate) fn settle(&mut self, now: Instant, set: &LevelQueueSet, notes: &mut Notes) {
-        if let Some(id) = notes.first_started.take() {
-            self.started(set, id);
-            if !notes.others_started.is_empty() {
-                notes.others_started.take().into_iter().for_each(|id| self.started(set, id));
+    fn count(&mut self, event: &Event) {
+        let seats = i64::from(event.seats);
+        let Some(numbers) = self.series.get_mut(event.series as usize).map(|series| &mut series.numbers) else {
+            if let EventKind::MeterWoundBack { is_clean } = event.kind {
+                self.epoch_advances[usize::from(is_clean)] += 1;
             }
+            return;
+        };
+        match event.kind {
+            EventKind::Passed { queue_length, is_exempt, .. } => {
+                numbers.seats.observe(&SEATS, seats);
+                numbers.start(seats, 0, is_exempt);
+                if queue_length != NO_QUEUE {
+                    numbers.queue_length.observe(&QUEUE_LENGTHS, i64::from(queue_length));
+                }
+            }
+            EventKind::Finished { ran, lingers, is_watch, .. } => {
+                numbers.executing -= 1;
+                // How long a seat is held, and how many are needed, does not follow from requests that have none.
+                let is_watch = is_watch || seats == 0;
+                numbers.execution[usize::from(is_watch)].observe(&DURATIONS, ran);
+                if !lingers {
+                    numbers.executing_seats -= seats;
+                }
+            }
+            EventKind::Arrived { queue_length, .. } => {
+                numbers.seats.observe(&SEATS, seats);
+                if queue_length != NO_QUEUE {
+                    numbers.waiting += 1;
+                    numbers.waiting_seats += seats;
+                    numbers.queue_length.observe(&QUEUE_LENGTHS, i64::from(queue_length));
+                }
+            }
+            EventKind::Started { waited, was_queued, is_exempt } => {
+                numbers.start(seats, waited, is_exempt);
+                if was_queued {
+                    numbers.waiting -= 1;
+                    // What a request lost when it was narrowed stays behind, as it does in the queue set (FQ-24).
+                    numbers.waiting_seats -= seats;
+                }
+            }
+            // Long-running requests that are too many are counted apart: see `LongRunningCount`.
+            EventKind::Refused { reason, .. } if reason != Rejection::TooManyLongRunning => {
+                numbers.seats.observe(&SEATS, seats);
+                numbers.reject(reason, 0, 0);
+            }
+            EventKind::GaveUp { waited, reason, is_displaced } => {
+                numbers.waiting -= 1;
+                numbers.waiting_seats -= seats;
+                // One that gave up counts as one that waited for its execution (OB-4), and one that gave way to another (PF-7) as one
+                // that was rejected at once.
+                numbers.reject(reason, waited, usize::from(!is_displaced));
+            }
+            EventKind::Released => numbers.executing_seats -= seats,
+            EventKind::Resized { before } => numbers.executing_seats += seats - i64::from(before),
+            EventKind::Watches { count } => {
+                numbers.watches.observe(&WATCHES, i64::try_from(count).unwrap_or(i64::MAX));
+            }
+            EventKind::Blocked => numbers.blocked += 1,
+            EventKind::Refused { .. }
+            | EventKind::Charged { .. }
+            | EventKind::MeterWoundBack { .. }
+            | EventKind::Reconfigured => {}
         }
-        if let Some(numbers) = notes.blocked.take().and_then(|series| self.numbers(series)) {
-            numbers.blocked += 1;
-        }
-        if let Some(is_clean) = notes.epoch_advanced.take() {
-            self.epoch_advances[usize::from(is_clean)] += 1;
-        }
-        self.take_over(now, set);
-    }
-
-    /// Takes over the state that an event led to.
-    #[inline]
-    pub(crate) fn take_over(&mut self, now: Instant, set: &LevelQueueSet) {
-        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        self.ratios.seats.set(now, set.seats_in_use());
-        self.ratios.waiting.set(now, number(set.waiting()));
-        self.ratios.executing.set(now, number(set.executing()));
-        self.ratios.demand.set(now, set.seats_in_use() + set.seats_waiting());
-    }
-
-    #[inline]
-    fn started(&mut self, set: &LevelQueueSet, id: RequestId) {
-        let Some(request) = set.request(id) else { return };
-        let (mark, seats) = (request.payload.mark, i64::from(request.work.max_seats()));
-        self.crowd.add(Doing::Executing, mark.access, 1);
-        if request.queue.is_some() {
-            self.crowd.add(Doing::Waiting, mark.access, -1);
-        }
-        let is_exempt = set.mode() == Mode::Exempt && request.queue.is_none();
-        let waited = request.started.map_or(0, |started| started - request.arrived);
-        let Some(numbers) = self.numbers(mark.series) else { return };
-        numbers.dispatched += 1;
-        numbers.executing += 1;
-        numbers.executing_seats += seats;
-        if request.queue.is_some() {
-            numbers.waiting -= 1;
-            // What a request lost when it was narrowed stays behind, as it does in the queue set (FQ-24).
-            numbers.waiting_seats -= seats;
-        }
-        if !is_exempt {
-            numbers.wait[1].observe(&DURATIONS, waited);
-        }
-    }
-
-    /// `None` once the numbers have been handed to another level of the same name.
-    #[inline]
-    fn numbers(&mut self, series: u32) -> Option<&mut Numbers> {
-        self.series.get_mut(series as usize).map(|series| &mut series.numbers)
     }
 
     /// Hands the numbers to a new level of the same name. What still lingers in the old one is no longer counted.
     pub(crate) fn hand_over(&mut self, set: &LevelQueueSet, now: Instant) -> Self {
         for request in set.requests() {
-            self.released(Ending::of(&request));
+            if let Some(series) = self.series.get_mut(request.payload.mark.series as usize) {
+                series.numbers.executing_seats -= i64::from(request.work.max_seats());
+            }
         }
         let mut handed = std::mem::replace(self, Self::new(now));
         handed.ratios.seats.set(now, 0);
@@ -363,67 +233,15 @@ impl Ratios {
         self.executing.account(now);
         self.demand.account(now);
     }
-}
 
-// === impl Notes ===
-
-impl Notes {
+    /// Takes over the state that an event led to.
     #[inline]
-    pub(crate) fn note_start(&mut self, id: RequestId) {
-        if self.first_started.is_none() {
-            self.first_started = Some(id);
-        } else {
-            self.others_started.push(id);
-        }
-    }
-
-    /// Whether the event did nothing but start this request.
-    #[inline]
-    pub(crate) fn tell_only_of(&self, id: RequestId) -> bool {
-        self.first_started == Some(id)
-            && self.others_started.is_empty()
-            && self.blocked.is_none()
-            && self.epoch_advanced.is_none()
-    }
-
-    fn started(&self) -> impl Iterator<Item = RequestId> {
-        self.first_started.into_iter().chain(self.others_started.iter().copied())
-    }
-}
-
-// === impl Ending ===
-
-impl Ending {
-    #[inline]
-    pub(crate) fn of(request: &RequestView<'_, Waiter>) -> Self {
-        Self {
-            phase: request.phase,
-            waiter: request.payload.mark,
-            seats: i64::from(request.work.max_seats()),
-            arrived: request.arrived,
-            started: request.started,
-        }
-    }
-
-    pub(crate) fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// Whether others may have waited for its seats.
-    #[inline]
-    pub(crate) fn has_seats(&self) -> bool {
-        self.seats > 0
-    }
-}
-
-impl From<&Ended<Waiter>> for Ending {
-    fn from(ended: &Ended<Waiter>) -> Self {
-        Self {
-            phase: ended.phase,
-            waiter: ended.payload.mark,
-            seats: i64::from(ended.work.max_seats()),
-            arrived: ended.arrived,
-            started: ended.started,
-        }
+    fn take_over(&mut self, event: &Event) {
+        let (now, level) = (event.at, &event.level);
+        let in_use = i64::from(level.seats_in_use);
+        self.seats.set(now, in_use);
+        self.waiting.set(now, i64::from(level.waiting));
+        self.executing.set(now, i64::from(level.executing));
+        self.demand.set(now, in_use + level.seats_waiting);
     }
 }

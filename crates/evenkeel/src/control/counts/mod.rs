@@ -1,5 +1,5 @@
-//! What is counted of requests: plain integers that belong to a level and change while its lock is held anyway, so that a request pays
-//! for a few additions and looks nothing up. `observe` shows them.
+//! What is counted of requests, from the events of their levels: plain integers behind the lock of the level's listeners. `observe`
+//! shows them.
 
 #![cfg_attr(
     not(feature = "metrics"),
@@ -14,7 +14,7 @@ mod sample;
 pub(crate) mod series;
 mod server;
 
-pub(crate) use crowd::Access;
-pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Modes, Notes, Passed, SEAT_UTILIZATION};
+pub(crate) use crowd::{Access, CROWD_KINDS};
+pub(crate) use level::{ControlGauges, LevelMetrics, Mark, Modes, SEAT_UTILIZATION};
 pub(crate) use sample::{LevelSample, Readings};
 pub(crate) use server::{ServerMetrics, ServerSample};

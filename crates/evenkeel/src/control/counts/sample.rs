@@ -1,4 +1,4 @@
-//! A copy of the numbers of a level, taken under its lock and looked at without it.
+//! A copy of the numbers of a level, taken under the lock of its listeners and looked at without it.
 
 use std::sync::Arc;
 
@@ -8,8 +8,9 @@ use evenkeel_engine::time::Instant;
 
 use super::level::{ControlGauges, Ratios};
 use super::series::Series;
+use crate::control::core::{LevelCore, LevelQueueSet};
 use crate::control::ledger::LevelGrants;
-use crate::control::level::{Level, LevelQueueSet};
+use crate::control::level::Level;
 use crate::control::long_running::LongRunningCount;
 
 /// The numbers of a level at one moment.
@@ -38,23 +39,22 @@ pub(crate) struct Readings {
 
 impl LevelSample {
     pub(crate) fn take(name: Arc<str>, level: &Level, now: Instant) -> Self {
-        // Memory is asked for before the lock is taken.
-        let known = level.lock().metrics.series.len();
-        let mut series = Vec::with_capacity(known);
-        let mut state = level.lock();
-        state.metrics.ratios.account(now);
-        series.extend(state.metrics.series.iter().filter(|series| series.is_used()).cloned());
-        let metrics = &state.metrics;
-        let current = state.grants.as_ref().map_or(metrics.control.current, LevelGrants::usable);
+        let look = |core: &mut LevelCore| {
+            let current = core.grants.as_ref().map(LevelGrants::usable);
+            (core.readings(), core.queue_set().kept_seats(), current)
+        };
+        let (mut listeners, (readings, kept_seats, current)) = level.listeners_and(look);
+        let metrics = &mut listeners.metrics;
+        metrics.ratios.account(now);
         Self {
             name,
-            series,
+            series: metrics.series.iter().filter(|series| series.is_used()).cloned().collect(),
             ratios: metrics.ratios,
             epoch_advances: metrics.epoch_advances,
-            control: ControlGauges { current, ..metrics.control },
-            readings: state.readings(),
+            control: ControlGauges { current: current.unwrap_or(metrics.control.current), ..metrics.control },
+            readings,
             long_running: Arc::clone(&metrics.long_running),
-            kept_seats: state.queue_set().kept_seats(),
+            kept_seats,
         }
     }
 }

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use evenkeel_api::v1::FlowDistinguisherMethod;
 
+use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::time::Nanos;
+
 use super::histogram::{Bounds, Histogram};
 
 /// The numbers of one flow schema in one level.
@@ -15,7 +18,7 @@ pub(crate) struct Series {
     pub(crate) numbers: Numbers,
 }
 
-/// The numbers themselves. They change only while the level's lock is held.
+/// The numbers themselves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Numbers {
     /// By [`Rejection`](evenkeel_engine::queue_set::Rejection).
@@ -91,5 +94,25 @@ impl Numbers {
             seats: Histogram::new(),
             watches: Histogram::new(),
         }
+    }
+
+    /// A request starts, after it has waited for so long.
+    #[inline]
+    pub(crate) fn start(&mut self, seats: i64, waited: Nanos, is_exempt: bool) {
+        self.dispatched += 1;
+        self.executing += 1;
+        self.executing_seats += seats;
+        // In a level without a limit no waiting is counted (OB-4).
+        if !is_exempt {
+            self.wait[1].observe(&DURATIONS, waited);
+        }
+    }
+
+    /// A request is rejected after it has waited for so long, and its wait belongs to the one histogram or to the other.
+    pub(crate) fn reject(&mut self, reason: Rejection, waited: Nanos, histogram: usize) {
+        if let Some(count) = self.rejected.get_mut(reason as usize) {
+            *count += 1;
+        }
+        self.wait[histogram].observe(&DURATIONS, waited);
     }
 }

@@ -1,7 +1,7 @@
 //! What is counted for the whole server: readers beside writers (OB-5, OB-8).
 //!
-//! No request waits for another one here. Every level keeps the numbers of its own requests; whoever comes a
-//! millisecond or more after the last sum adds them up, unless somebody else does so already. The time since the last
+//! Every level knows how many requests of its own there are; whoever comes a millisecond or more after the last sum adds them up,
+//! unless somebody else does so already. The time since the last
 //! sum is accounted for with the numbers from before the event that brought it about, so a value that holds for less
 //! than a millisecond may be missed, and nothing else is lost.
 
@@ -10,31 +10,33 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use evenkeel_engine::time::{Instant, MILLISECOND, SECOND};
 
-use super::crowd::{Crowd, Doing};
+use super::crowd::{CROWD_KINDS, Doing};
 use super::ratio::RatioHistogram;
+use crate::control::level::Level;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What is counted for the whole server.
 #[derive(Debug)]
 pub(crate) struct ServerMetrics {
     summed_at: AtomicI64,
-    state: Mutex<State>,
+    sums: Mutex<ServerSums>,
 }
 
 /// What is shown of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerSample {
-    /// In the order of [`Crowd::KINDS`].
+    /// In the order of [`CROWD_KINDS`].
     pub(crate) ratios: [RatioHistogram<15>; 4],
     /// The most in the last full second, in that order.
     pub(crate) peaks: [i64; 4],
     pub(crate) fair_fraction: f64,
 }
 
+/// What has been summed up.
 #[derive(Debug)]
-struct State {
+struct ServerSums {
     sample: ServerSample,
-    crowds: Vec<Arc<Crowd>>,
+    levels: Vec<Arc<Level>>,
     /// The most since the peaks were last reported.
     rising: [i64; 4],
     reported_at: Instant,
@@ -48,8 +50,8 @@ impl ServerMetrics {
     pub(crate) fn new(now: Instant) -> Self {
         let ratios = [RatioHistogram::new(&RATIOS, now); 4];
         let sample = ServerSample { ratios, peaks: [0; 4], fair_fraction: 0.0 };
-        let state = State { sample, crowds: Vec::new(), rising: [0; 4], reported_at: now };
-        Self { summed_at: AtomicI64::new(now.as_nanos()), state: Mutex::new(state) }
+        let sums = ServerSums { sample, levels: Vec::new(), rising: [0; 4], reported_at: now };
+        Self { summed_at: AtomicI64::new(now.as_nanos()), sums: Mutex::new(sums) }
     }
 
     /// Something is about to happen in a level: a good moment to account for the time before.
@@ -64,47 +66,47 @@ impl ServerMetrics {
     pub(crate) fn configure(
         &self,
         now: Instant,
-        crowds: Vec<Arc<Crowd>>,
+        levels: Vec<Arc<Level>>,
         waiting_max: i64,
         nominal_sum: i64,
         fair_fraction: f64,
     ) {
-        let mut state = self.lock();
-        state.sum_up(now);
-        for ((doing, _), ratio) in Crowd::KINDS.iter().zip(&mut state.sample.ratios) {
+        let mut sums = self.lock();
+        sums.sum_up(now);
+        for ((doing, _), ratio) in CROWD_KINDS.iter().zip(&mut sums.sample.ratios) {
             ratio.set_denominator(now, if *doing == Doing::Waiting { waiting_max } else { nominal_sum });
         }
-        state.sample.fair_fraction = fair_fraction;
-        state.crowds = crowds;
+        sums.sample.fair_fraction = fair_fraction;
+        sums.levels = levels;
     }
 
     /// What is shown now.
     pub(crate) fn sample(&self, now: Instant) -> ServerSample {
-        let mut state = self.lock();
-        state.sum_up(now);
-        state.sample
+        let mut sums = self.lock();
+        sums.sum_up(now);
+        sums.sample
     }
 
     #[cold]
     fn sum_up(&self, now: Instant) {
-        if let Ok(mut state) = self.state.try_lock() {
-            state.sum_up(now);
+        if let Ok(mut sums) = self.sums.try_lock() {
+            sums.sum_up(now);
             self.summed_at.store(now.as_nanos(), Ordering::Relaxed);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ServerSums> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-// === impl State ===
+// === impl ServerSums ===
 
-impl State {
+impl ServerSums {
     fn sum_up(&mut self, now: Instant) {
         let mut counts = [0; 4];
-        for crowd in &self.crowds {
-            let of_level = crowd.counts();
+        for level in &self.levels {
+            let of_level = level.crowd();
             counts.iter_mut().zip(of_level).for_each(|(count, more)| *count += more);
         }
         for ((ratio, rising), count) in self.sample.ratios.iter_mut().zip(&mut self.rising).zip(counts) {

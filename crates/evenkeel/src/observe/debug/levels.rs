@@ -41,8 +41,8 @@ pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)]) -> String {
 
 impl Row {
     fn of(level: &Level) -> Self {
-        let state = level.lock();
-        let set = state.queue_set();
+        let core = level.lock();
+        let set = core.queue_set();
         let queues = 0..set.queues().len();
         Self {
             active_queues: queues.filter(|queue| set.queue_length(*queue) > 0).count(),

@@ -22,12 +22,12 @@ const COLUMNS: [&str; 9] = [
 pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)]) -> String {
     let mut table = Table::new(&COLUMNS);
     for (name, level) in levels {
-        let state = level.lock();
-        let set = state.queue_set();
+        let core = level.lock();
+        let set = core.queue_set();
         // Where each flow has a queue, numbers that no flow has at present say nothing.
         let is_shown = |queue: &QueueView| !set.mode().is_per_flow() || *queue != QueueView::default();
         let queues: Vec<_> = set.queues().enumerate().filter(|(_, queue)| is_shown(queue)).collect();
-        drop(state);
+        drop(core);
         for (index, queue) in &queues {
             table.push(cells(name, *index, queue));
         }

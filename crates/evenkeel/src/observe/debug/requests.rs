@@ -12,9 +12,11 @@ use evenkeel_engine::{Attributes, RequestInfo, WorkEstimate};
 
 use super::table::Table;
 use super::{RequestColumns, duration, timestamp};
+use crate::control::core::{LevelCore, Waiter};
+use crate::control::counts::LevelMetrics;
 use crate::control::digests::{self, DigestId, SharedDigest};
 use crate::control::flow_control::Shared;
-use crate::control::level::{Level, LevelState, Waiter};
+use crate::control::level::Level;
 use crate::control::request::Details;
 
 /// What is copied of a request.
@@ -63,7 +65,9 @@ pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], shared: &Shared, columns: 
     let mut table = Table::new(&header);
     let clock_start = shared.upkeep().clock.unix_start();
     for (name, level) in levels {
-        let mut rows = Row::all_of(&level.lock());
+        let listeners = level.listeners();
+        let mut rows = Row::all_of(&level.lock(), &listeners.metrics);
+        drop(listeners);
         // Those of a queue together, the waiting ones before the others; those without a queue at the end.
         rows.sort_by_key(|row| {
             let queue = row.queue.unwrap_or(usize::MAX);
@@ -79,21 +83,26 @@ pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], shared: &Shared, columns: 
 // === impl Row ===
 
 impl Row {
-    fn all_of(state: &LevelState) -> Vec<Self> {
-        let set = state.queue_set();
+    fn all_of(core: &LevelCore, metrics: &LevelMetrics) -> Vec<Self> {
+        let set = core.queue_set();
         let mut rows = Vec::with_capacity(set.waiting() + set.executing());
         for queue in 0..set.queues().len() {
             let waiting = set.waiting_in(queue).enumerate();
-            rows.extend(waiting.map(|(index, request)| Self::of(state, &request, Some(index))));
+            rows.extend(waiting.map(|(index, request)| Self::of(core, metrics, &request, Some(index))));
         }
         let executing = set.requests().filter(|request| request.phase == Phase::Executing);
-        rows.extend(executing.map(|request| Self::of(state, &request, None)));
+        rows.extend(executing.map(|request| Self::of(core, metrics, &request, None)));
         rows
     }
 
-    fn of(state: &LevelState, request: &RequestView<'_, Waiter>, index_in_queue: Option<usize>) -> Self {
-        let series = state.metrics.series.get(request.payload.mark.series as usize);
-        let has_flows = state.queue_set().mode().has_flows();
+    fn of(
+        core: &LevelCore,
+        metrics: &LevelMetrics,
+        request: &RequestView<'_, Waiter>,
+        index_in_queue: Option<usize>,
+    ) -> Self {
+        let series = metrics.series.get(request.payload.mark.series as usize);
+        let has_flows = core.queue_set().mode().has_flows();
         Self {
             schema: series.map_or_else(|| "".into(), |series| Arc::clone(&series.schema)),
             method: series.filter(|_| has_flows).and_then(|series| series.method.clone()),

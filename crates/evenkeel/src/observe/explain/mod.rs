@@ -221,8 +221,10 @@ impl FlowControl {
             let patience = Patience { wait_limit, ..Patience::default() };
             let limit = patience.limit(self.shared().wait_limit_of(level), self.preset());
             let now = self.shared().now();
-            let state = known.lock();
-            let wait = ExpectedWait::new(&state, now.max(state.latest), class.flow(), estimate.max_seats(), limit);
+            let listeners = known.listeners();
+            let core = known.lock();
+            let (now, seats) = (now.max(core.latest), estimate.max_seats());
+            let wait = ExpectedWait::new(&core, &listeners, now, class.flow(), seats, limit);
             LiveLevel { status, wait }
         });
         let schemas = in_order(&snapshot.configuration, objects, class.index + 1);

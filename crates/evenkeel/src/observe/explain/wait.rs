@@ -8,7 +8,8 @@ use evenkeel_engine::queue_set::{Mode, Outlook};
 use evenkeel_engine::time::Instant;
 use serde::{Deserialize, Serialize};
 
-use crate::control::level::LevelState;
+use crate::control::core::LevelCore;
+use crate::control::level_listeners::LevelListeners;
 
 /// How long a request would wait that arrives now, as far as that can be told.
 ///
@@ -55,16 +56,23 @@ const DEVIATIONS: f64 = 2.0;
 // === impl ExpectedWait ===
 
 impl ExpectedWait {
-    /// For a request of this flow and this many seats, in a level whose lock is held.
-    pub(super) fn new(state: &LevelState, now: Instant, flow: Flow<'_>, seats: u32, limit: Duration) -> Self {
-        let set = state.queue_set();
-        let (in_use, usable, waiting) = (set.seats_in_use(), state.current_limit(), set.waiting());
+    /// For a request of this flow and this many seats, in a level whose locks are held.
+    pub(super) fn new(
+        core: &LevelCore,
+        listeners: &LevelListeners,
+        now: Instant,
+        flow: Flow<'_>,
+        seats: u32,
+        limit: Duration,
+    ) -> Self {
+        let set = core.queue_set();
+        let (in_use, usable, waiting) = (set.seats_in_use(), core.current_limit(), set.waiting());
         let width = i64::from(seats);
         let has_room = in_use + width <= usable || (width > usable && set.executing() == set.seatless());
         let seats_taken = format!("{in_use} of {usable} seats are in use");
-        let rate = state.retry.drain_rate(now);
+        let rate = listeners.retry.drain_rate(now);
         if seats == 0 && set.mode() != Mode::Closed {
-            return Self::seatless(state);
+            return Self::seatless(listeners);
         }
         match (set.mode(), set.outlook(flow, service_time(rate, in_use))) {
             (Mode::Exempt, _) => Self::at_once(WaitOutcome::Starts, "the level is exempt: its requests never wait"),
@@ -96,8 +104,9 @@ impl ExpectedWait {
     }
 
     /// For a request that takes no seat: only the number of long-running requests is limited.
-    fn seatless(state: &LevelState) -> Self {
-        let (running, limit) = (state.metrics.long_running.running(), state.metrics.control.max_long_running);
+    fn seatless(listeners: &LevelListeners) -> Self {
+        let metrics = &listeners.metrics;
+        let (running, limit) = (metrics.long_running.running(), metrics.control.max_long_running);
         match limit {
             Some(limit) if running >= limit => {
                 let why = format!("the level has {running} long-running requests, and no more than {limit} may run");

@@ -15,9 +15,10 @@ use prometheus_client::encoding::DescriptorEncoder;
 use super::Metric;
 use super::catalogue as names;
 use super::exposition::Exposition;
+use crate::control::counts::CROWD_KINDS;
 use crate::control::counts::LevelSample;
 use crate::control::counts::ServerSample;
-use crate::control::counts::crowd::{Crowd, Doing};
+use crate::control::counts::crowd::Doing;
 use crate::control::counts::histogram::{Bounds, Histogram};
 use crate::control::counts::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, WATCHES};
 use crate::control::flow_control::Shared;
@@ -334,7 +335,7 @@ impl Writer<'_, '_> {
         }
         let mut family = self.out.family(names::READ_VS_WRITE)?;
         for Copied { name, server, .. } in &self.copies {
-            for ((doing, access), ratio) in Crowd::KINDS.iter().zip(&server.ratios) {
+            for ((doing, access), ratio) in CROWD_KINDS.iter().zip(&server.ratios) {
                 let labels = [("phase", doing.as_str()), ("request_kind", access.as_str())];
                 family.histogram(*name, &labels, &ratio.show())?;
             }
@@ -357,7 +358,7 @@ impl Writer<'_, '_> {
         for (metric, shown) in [(names::CURRENT_INFLIGHT, Doing::Executing), (names::CURRENT_INQUEUE, Doing::Waiting)] {
             let mut family = self.out.family(metric)?;
             for Copied { name, server, .. } in &self.copies {
-                let peaks = Crowd::KINDS.iter().zip(server.peaks).filter(|((doing, _), _)| *doing == shown);
+                let peaks = CROWD_KINDS.iter().zip(server.peaks).filter(|((doing, _), _)| *doing == shown);
                 for ((_, access), peak) in peaks {
                     family.gauge(*name, &[("request_kind", access.as_str())], peak)?;
                 }

@@ -7,6 +7,7 @@ use evenkeel_engine::controller::{Borrowing, ControlledLevel, Dangling};
 use evenkeel_engine::queue_set::{Mode, Queuing, QueuingDiscipline, Rejection};
 use evenkeel_engine::time::Instant;
 
+use crate::control::core::LevelCore;
 use crate::control::counts::SEAT_UTILIZATION;
 use crate::control::counts::series::DURATIONS;
 use crate::control::flow_control::FlowControl;
@@ -163,14 +164,16 @@ impl Reading {
 impl LevelReading {
     fn take(name: &str, controlled: &ControlledLevel, level: &Level, schemas: &[&str], now: Instant) -> Self {
         let queuing = LevelQueuing::of(controlled.mode());
-        // Memory is asked for before the lock is taken.
-        let mut hits = Vec::with_capacity(level.lock().metrics.series.len());
-        let mut state = level.lock();
-        state.metrics.ratios.account(now);
-        let current = state.current_limit();
-        let (waiting, seats_in_use) = (state.queue_set().waiting(), state.queue_set().seats_in_use());
-        let kept_seats = state.queue_set().kept_seats();
-        let metrics = &state.metrics;
+        let look = |core: &mut LevelCore| {
+            let set = core.queue_set();
+            let seats = (core.current_limit(), set.seats_in_use(), set.kept_seats(), core.level.long_running_seats());
+            (set.waiting(), seats)
+        };
+        let (mut listeners, (waiting, (current, seats_in_use, kept_seats, long_running_seats))) =
+            level.listeners_and(look);
+        listeners.metrics.ratios.account(now);
+        let metrics = &listeners.metrics;
+        let mut hits = Vec::with_capacity(metrics.series.len());
         let (mut dispatched, mut rejected) = (0, [0; 4]);
         let (mut waits, mut executions) = (DurationCounts::default(), DurationCounts::default());
         for series in &metrics.series {
@@ -183,8 +186,7 @@ impl LevelReading {
         }
         let (spans_ns, sum_ns, denominator) = metrics.ratios.seats.spans();
         let (long_running, long_running_rejected) = (metrics.long_running.running(), metrics.long_running.rejected());
-        let long_running_seats = state.level.long_running_seats();
-        drop(state);
+        drop(listeners);
         let hits: HashMap<_, _> = hits.into_iter().collect();
         let reasons = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::Cancelled];
         let [full, limit, time_out, cancelled] = reasons.map(|reason| (reason, rejected[reason as usize]));

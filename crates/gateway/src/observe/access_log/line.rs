@@ -20,9 +20,9 @@ pub struct AccessLine<'a> {
     pub client: IpAddr,
     /// Who sent it, if it was authenticated.
     pub user: Option<&'a User>,
-    /// Its method.
+    /// The method of the request.
     pub method: &'a str,
-    /// Its path and its query, as they were received.
+    /// The path and the query of the request, as they were received.
     pub path: &'a str,
     /// Where it belongs, if it got as far as the flow control and is limited by it.
     pub class: Option<LineClass<'a>>,

@@ -26,7 +26,7 @@ pub(crate) use writer::AccessLogWriter;
 pub(crate) struct AccessLog {
     format: LineFormat,
     sampling: Sampling,
-    state: RefCell<State>,
+    state: RefCell<BatchedLines>,
     writer: AccessLogWriter,
 }
 
@@ -37,7 +37,7 @@ enum LineFormat {
 }
 
 #[derive(Debug)]
-struct State {
+struct BatchedLines {
     batches: Batches<AccessLogWriter>,
     times: TimeText,
     random: fastrand::Rng,
@@ -59,7 +59,7 @@ impl AccessLog {
             return None;
         }
         let writer = writer?;
-        let state = State {
+        let state = BatchedLines {
             batches: Batches::new(writer.clone()),
             times: TimeText::default(),
             random: fastrand::Rng::with_seed(RandomState::new().hash_one(0)),
@@ -80,7 +80,7 @@ impl AccessLog {
 
     /// Writes a line.
     pub(crate) fn put(&self, line: &AccessLine<'_>) {
-        let State { batches, times, .. } = &mut *self.state.borrow_mut();
+        let BatchedLines { batches, times, .. } = &mut *self.state.borrow_mut();
         batches.put(1, |out| match self.format {
             LineFormat::Json => line.put_json(out, times),
             LineFormat::Text => line.put_text(out, times),
@@ -131,7 +131,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("fifo");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        // Somebody has it open and does not read, so that the thread is stuck when the pipe is full.
+        // A reader has the pipe open and does not read, so that the thread is stuck when the pipe is full.
         let reader = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let metrics = AccessLogMetrics::default();
         let writer = AccessLogWriter::start(Some(&path), &metrics).unwrap();

@@ -188,7 +188,7 @@ mod tests {
         for (room, whole, text) in [
             (0, 0, "next\n"),
             (2, 0, "fi\nnext\n"),
-            // It lacks only its end.
+            // The line lacks only its end.
             (5, 1, "first\nnext\n"),
             (6, 1, "first\nnext\n"),
             (8, 1, "first\nse\nnext\n"),

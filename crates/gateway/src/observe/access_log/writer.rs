@@ -130,7 +130,7 @@ fn write_all(messages: &Receiver<Message>, mut output: Output, spare: &Spare, me
                 written.result
             }
             Ok(Message::Flush(done)) => {
-                // Whoever waited may have given up.
+                // The task that waited may have given up.
                 let _ = done.send(());
                 Ok(())
             }

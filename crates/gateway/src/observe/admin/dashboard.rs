@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 
-use super::pages::State;
+use super::pages::AdminState;
 use crate::observe::dashboard::{Asset, page};
 
 pub(super) async fn html(headers: HeaderMap) -> Response {
@@ -22,7 +22,7 @@ pub(super) async fn script(headers: HeaderMap) -> Response {
 }
 
 /// The frames, as server-sent events.
-pub(super) async fn frames(Extract(state): Extract<State>) -> Response {
+pub(super) async fn frames(Extract(state): Extract<AdminState>) -> Response {
     match state.admin().frames.watch() {
         Ok(viewer) => {
             ([(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")], Body::new(viewer)).into_response()

@@ -10,7 +10,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{Method, StatusCode, Uri};
 use tokio::sync::Semaphore;
 
-use super::pages::State;
+use super::pages::AdminState;
 
 pub(super) const PATH: &str = "/debug/explain";
 
@@ -30,7 +30,7 @@ const USAGE: &str =
 /// Explains one request at a time: the clauses of thousands of flow schemas take some milliseconds, and nobody is in a hurry.
 static TURN: Semaphore = Semaphore::const_new(1);
 
-pub(super) async fn explain(Extract(state): Extract<State>, RawQuery(query): RawQuery) -> Response {
+pub(super) async fn explain(Extract(state): Extract<AdminState>, RawQuery(query): RawQuery) -> Response {
     let refused = |what: String| (StatusCode::BAD_REQUEST, format!("{what}; {USAGE}\n")).into_response();
     let Question { method, uri, user } = match Question::read(Query::new(query.as_deref().unwrap_or_default())) {
         Ok(question) => question,

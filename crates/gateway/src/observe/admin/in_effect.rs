@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use evenkeel_identity::RequestRules;
+
 use crate::config::Config;
-use crate::proxy::RequestRules;
 
 /// The settings at one moment. They name files with secrets, but hold none.
 ///

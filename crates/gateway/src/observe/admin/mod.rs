@@ -73,7 +73,7 @@ impl Admin {
             .route(debug::PATH_PREFIX, get(pages::dumps))
             .route(&format!("{}/", debug::PATH_PREFIX), get(pages::dumps))
             .fallback(pages::not_found)
-            .with_state(pages::State::new(self))
+            .with_state(pages::AdminState::new(self))
             .merge(debug::router(flow));
         let pages = match checked {
             Some(checked) => pages.layer(middleware::from_fn_with_state(checked, token::check)),

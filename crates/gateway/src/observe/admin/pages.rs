@@ -17,7 +17,7 @@ use crate::observe::metrics::register_source;
 
 /// What all pages share.
 #[derive(Debug, Clone)]
-pub(super) struct State(Arc<Shown>);
+pub(super) struct AdminState(Arc<Shown>);
 
 #[derive(Debug)]
 struct Shown {
@@ -29,9 +29,9 @@ struct Shown {
 const FLOWS_DEFAULT: usize = 20;
 const FLOWS_MAX: usize = 64;
 
-// === impl State ===
+// === impl AdminState ===
 
-impl State {
+impl AdminState {
     pub(super) fn admin(&self) -> &Admin {
         &self.0.admin
     }
@@ -47,7 +47,7 @@ impl State {
     }
 }
 
-pub(super) async fn metrics(Extract(state): Extract<State>, request: HeaderMap) -> Response {
+pub(super) async fn metrics(Extract(state): Extract<AdminState>, request: HeaderMap) -> Response {
     match MetricsPage::new(&state.0.registry, &request) {
         Ok(page) => ([(CONTENT_TYPE, page.content_type)], page.text).into_response(),
         Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written\n").into_response(),
@@ -55,7 +55,7 @@ pub(super) async fn metrics(Extract(state): Extract<State>, request: HeaderMap) 
 }
 
 /// What every level is doing.
-pub(super) async fn status(Extract(state): Extract<State>) -> Response {
+pub(super) async fn status(Extract(state): Extract<AdminState>) -> Response {
     let Admin { flow, readiness, metrics, settings, .. } = &state.0.admin;
     let phase = match readiness.phase() {
         Phase::Starting => "starting",
@@ -75,7 +75,7 @@ pub(super) async fn status(Extract(state): Extract<State>) -> Response {
 }
 
 /// Who uses the levels, and who delays whom: so many flows of each level as `limit` says.
-pub(super) async fn flows(Extract(state): Extract<State>, RawQuery(query): RawQuery) -> Response {
+pub(super) async fn flows(Extract(state): Extract<AdminState>, RawQuery(query): RawQuery) -> Response {
     let limit = query.as_deref().unwrap_or_default().split('&').find_map(|parameter| parameter.strip_prefix("limit="));
     match limit.map_or(Ok(FLOWS_DEFAULT), str::parse::<usize>) {
         Ok(limit) => json(&serde_json::json!({ "levels": state.0.admin.flow.flows(limit.min(FLOWS_MAX)) })),
@@ -103,7 +103,7 @@ pub(super) async fn alive(RawQuery(query): RawQuery) -> Response {
     health(query.as_deref(), "ping", Ok("ok"), "")
 }
 
-pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQuery) -> Response {
+pub(super) async fn ready(Extract(state): Extract<AdminState>, RawQuery(query): RawQuery) -> Response {
     let verdict = match state.0.admin.readiness.phase() {
         Phase::Ready => Ok("ok"),
         Phase::Starting => Err("it is not listening yet"),
@@ -115,7 +115,7 @@ pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQu
         Some(why) => format!("[+]objects ok, but they may be out of date: {why}\n"),
         None => "[+]objects ok\n".to_owned(),
     };
-    // It forwards requests without a store, too.
+    // A gateway forwards requests without a store, too.
     match readiness.source().map(SourceStatus::store_problem) {
         Some(Some(why)) => others += &format!("[-]store unavailable, which does not fail this check: {why}\n"),
         Some(None) => others += "[+]store ok\n",
@@ -124,7 +124,7 @@ pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQu
     health(query.as_deref(), "phase", verdict, &others)
 }
 
-pub(super) async fn config(Extract(state): Extract<State>) -> Response {
+pub(super) async fn config(Extract(state): Extract<AdminState>) -> Response {
     let config = state.0.admin.settings.get().config;
     ([(CONTENT_TYPE, "application/yaml")], config.to_yaml()).into_response()
 }

@@ -76,7 +76,7 @@ impl Slot {
     pub(super) fn set_task(slots: &Slots, number: u64, task: AbortHandle) {
         match slots.lock().get_mut(&number) {
             Some(occupant) => occupant.task = Some(task),
-            // It had to make way before it had begun, or it has ended already.
+            // The request had to make way before it had begun, or has ended already.
             None => task.abort(),
         }
     }

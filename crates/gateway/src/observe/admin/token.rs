@@ -11,6 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use evenkeel_files::{advice, is_open_to_others};
 use http::header::{AUTHORIZATION, CACHE_CONTROL, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use ring::hmac;
@@ -18,7 +19,6 @@ use ring::rand::SystemRandom;
 
 use super::hosts::HEALTH_CHECKS;
 use crate::config::AdminConfig;
-use crate::file_access::{advice, is_open_to_others};
 use crate::observe::metrics::GatewayMetrics;
 
 /// The token, as a hash under a key that is new in every process.
@@ -131,7 +131,7 @@ impl AdminToken {
         password.is_some_and(|password| self.is(password))
     }
 
-    /// It takes as long for a wrong one, whatever is wrong with it.
+    /// The comparison takes the same time for every wrong token.
     fn is(&self, text: &[u8]) -> bool {
         hmac::verify(&self.key, text, self.tag.as_ref()).is_ok()
     }

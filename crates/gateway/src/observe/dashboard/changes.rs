@@ -8,7 +8,7 @@ use super::recorder::{Observation, UpstreamReading};
 use crate::observe::frame::{Event, EventKind};
 use crate::observe::metrics::{Edit, ObjectChange};
 
-/// So many events are kept.
+/// How many events are kept.
 const EVENTS_MAX: usize = 16;
 /// Changes of the limit that follow each other within this time are one event.
 const LIMIT_CHANGES_MS: u64 = 10_000;

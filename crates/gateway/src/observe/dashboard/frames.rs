@@ -18,10 +18,10 @@ use crate::observe::readiness::Readiness;
 
 /// The frames of a gateway, for the dashboard. Clones share them.
 #[derive(Debug, Clone)]
-pub struct Frames(Arc<Shared>);
+pub struct Frames(Arc<FrameStore>);
 
 #[derive(Debug)]
-struct Shared {
+struct FrameStore {
     latest: watch::Sender<Arc<Latest>>,
     history: Mutex<History>,
     viewers: Arc<Semaphore>,
@@ -99,7 +99,7 @@ impl Default for Frames {
     fn default() -> Self {
         let latest = Arc::new(Latest { frame: Frame::new(now_ms(), 0), text: OnceLock::new() });
         let viewers = Arc::new(Semaphore::new(VIEWERS_MAX));
-        Self(Arc::new(Shared { latest: watch::Sender::new(latest), history: Mutex::default(), viewers }))
+        Self(Arc::new(FrameStore { latest: watch::Sender::new(latest), history: Mutex::default(), viewers }))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::observe::frame::{PastLevel, VERSION, rounded};
 
-/// So many intervals are remembered: ten minutes.
+/// How many intervals are remembered: ten minutes.
 pub(super) const INTERVALS_MAX: usize = 600;
 /// Of no more levels than this. With 16 bytes for each interval, all of them take 2.5 MB.
 const LEVELS_MAX: usize = 256;

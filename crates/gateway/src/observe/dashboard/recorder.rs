@@ -36,7 +36,7 @@ pub(crate) struct Observation {
 /// The counters of an upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct UpstreamReading {
-    /// Its host and port.
+    /// The host and port of the upstream.
     pub(crate) name: String,
     /// Why it is down, if it is.
     pub(crate) out: Option<OutCause>,
@@ -64,7 +64,7 @@ pub(super) struct Recorder {
     latencies: HashMap<String, Usual>,
 }
 
-/// So many frames are kept for the diagnosis.
+/// How many frames are kept for the diagnosis.
 const FRAMES_MAX: usize = 10;
 /// Differences below this are nobody's concern: a second's worth of requests, and milliseconds.
 const DEMAND_SLACK: f64 = 10.0;

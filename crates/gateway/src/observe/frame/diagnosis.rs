@@ -8,7 +8,7 @@ mod setup;
 mod upstreams;
 mod words;
 
-use super::{Diagnosis, Frame, State};
+use super::{Diagnosis, DiagnosisState, Frame};
 use levels::Levels;
 
 /// How many frames a diagnosis is about. One bad second in ten is worth a word, and a sentence that changes every second is not.
@@ -49,7 +49,7 @@ fn all_is_well(last: &Frame) -> Diagnosis {
         many => format!("{many} requests wait{not_long}"),
     };
     let text = format!("all is well: {} of {} seats are in use, {waits}", server.in_use, server.concurrency);
-    Diagnosis { state: State::Well, text, level: None }
+    Diagnosis { state: DiagnosisState::Well, text, level: None }
 }
 
 #[cfg(test)]

@@ -93,11 +93,11 @@ pub struct Level {
 pub enum Queuing {
     /// There is a seat for everybody.
     Exempt,
-    /// They are rejected.
+    /// Requests without a free seat are rejected.
     Reject,
-    /// They wait in queues that flows share, as in Kubernetes.
+    /// Requests wait in queues that flows share, as in Kubernetes.
     ShuffleSharding,
-    /// They wait in the queue of their flow.
+    /// Requests wait in the queue of their flow.
     PerFlow,
 }
 
@@ -120,13 +120,13 @@ pub struct Percentiles {
 /// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Utilisation {
-    /// It was never below this.
+    /// The value was never below this.
     #[serde(serialize_with = "short")]
     pub min: f64,
-    /// Its mean over time.
+    /// The mean of the value over time.
     #[serde(serialize_with = "short")]
     pub mean: f64,
-    /// It was never above this.
+    /// The value was never above this.
     #[serde(serialize_with = "short")]
     pub max: f64,
 }
@@ -169,7 +169,7 @@ pub struct Flow {
     /// The seats that it holds at the end of the interval.
     #[serde(skip_serializing_if = "is_default")]
     pub held: i64,
-    /// Its requests that wait at the end of the interval.
+    /// Requests of the flow that wait at the end of the interval.
     #[serde(skip_serializing_if = "is_default")]
     pub queued: i64,
     /// How long the one of them has waited that has waited longest.

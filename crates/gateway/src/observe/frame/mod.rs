@@ -123,7 +123,7 @@ pub struct Server {
 #[serde(rename_all = "camelCase")]
 pub struct Diagnosis {
     /// How urgent it is.
-    pub state: State,
+    pub state: DiagnosisState,
     /// The sentence.
     pub text: String,
     /// The level that it is about, if it is about one.
@@ -136,7 +136,7 @@ pub struct Diagnosis {
 /// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum State {
+pub enum DiagnosisState {
     /// Nothing to do.
     #[default]
     Well,

@@ -10,7 +10,7 @@ use super::is_default;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Upstream {
-    /// Its host and port.
+    /// The host and port of the upstream.
     pub name: String,
     /// Whether it is down: out of the rotation, unless it is the only one.
     #[serde(skip_serializing_if = "is_default")]
@@ -24,7 +24,7 @@ pub struct Upstream {
     /// The responses that began in the interval, per second.
     #[serde(skip_serializing_if = "is_default")]
     pub responses: f64,
-    /// Those of them that say that it failed, per second: status 5xx except 501 and 505, and `UNKNOWN`, `INTERNAL`,
+    /// Responses that say that the upstream failed, per second: status 5xx except 501 and 505, and `UNKNOWN`, `INTERNAL`,
     /// `UNAVAILABLE` and `DATA_LOSS` of gRPC where there is no message.
     #[serde(skip_serializing_if = "is_default")]
     pub errors: f64,
@@ -54,13 +54,13 @@ pub struct Upstream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OutCause {
-    /// It refuses connections, or closes them before it responds.
+    /// The upstream refuses connections, or closes them before it responds.
     Connections,
-    /// It responds with errors or too late, more often than the other upstreams.
+    /// The upstream responds with errors or too late, more often than the others.
     Errors,
     /// Nothing comes back from it while the other upstreams respond.
     Silent,
-    /// Its health check fails.
+    /// The health check of the upstream fails.
     Check,
 }
 

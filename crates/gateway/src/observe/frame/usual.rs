@@ -18,7 +18,7 @@ pub struct Usual {
 const RECENT: usize = 5;
 /// The usual value follows as a mean over that many intervals.
 const SLOW: u32 = 60;
-/// It takes that many to know what is usual.
+/// How many intervals it takes to know what is usual.
 const SEEN_MIN: u32 = 10;
 /// From this on, what is different is usual.
 const ADOPTED_AFTER_MS: u64 = 600_000;

@@ -28,7 +28,7 @@ pub enum LogError {
     /// The filter makes no sense.
     #[error("log.filter: {0}")]
     Filter(String),
-    /// Somebody else has set it up before.
+    /// Another part of the program has set up a log before.
     #[error("the log of this process is already set up; set it up only once")]
     Taken,
 }
@@ -39,7 +39,7 @@ pub fn init(config: &LogConfig) -> Result<(), LogError> {
     let paint = if std::io::stderr().is_terminal() { Paint::Colours } else { Paint::Plain };
     let (subscriber, filter) = subscriber(config, paint, std::io::stderr)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError::Taken)?;
-    // Nobody was first, since only one can have set the default.
+    // Only one caller can have set the default, so that this one was first.
     let _ = FILTER.set(filter);
     Ok(())
 }
@@ -78,7 +78,7 @@ where
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
     };
     let (filter, handle) = reload::Layer::new(filter);
-    // It fails when the subscriber is gone, and nothing is written any more.
+    // Reloading fails when the subscriber is gone, and nothing is written any more.
     let set = Box::new(move |filter| drop(handle.reload(filter)));
     Ok((tracing_subscriber::registry().with(lines.with_filter(filter)), set))
 }

@@ -60,9 +60,9 @@ pub struct DeniedRequest<'a> {
 /// What happens to one rejection.
 #[derive(Debug, PartialEq, Eq)]
 enum Turn {
-    /// It gets its line, after one about so many others if there are any.
+    /// The rejection gets its line, after one about those that were only counted, if there are any.
     Told { others: u64 },
-    /// It is counted.
+    /// The rejection is counted, and gets no line.
     Counted,
 }
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many lines of the access log were written, and how many were lost. Clones share the counts.
 #[derive(Debug, Clone, Default)]
-pub struct AccessLogMetrics(Arc<Counts>);
+pub struct AccessLogMetrics(Arc<LineCounters>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct LineCounters {
     written: AtomicU64,
     lost: AtomicU64,
 }
@@ -16,12 +16,12 @@ struct Counts {
 // === impl AccessLogMetrics ===
 
 impl AccessLogMetrics {
-    /// So many lines are in the file.
+    /// Notes lines that are in the file.
     pub fn written(&self, lines: u64) {
         self.0.written.fetch_add(lines, Ordering::Relaxed);
     }
 
-    /// So many lines are in no file: they came too fast, or the file cannot be written.
+    /// Notes lines that are in no file: they came too fast, or the file cannot be written.
     pub fn lost(&self, lines: u64) {
         self.0.lost.fetch_add(lines, Ordering::Relaxed);
     }

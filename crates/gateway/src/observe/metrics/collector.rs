@@ -9,7 +9,8 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
 use super::catalogue as names;
-use super::{CLASSES, GatewayMetrics, IdentityMetrics, UpstreamFailure};
+use super::{CLASSES, GatewayMetrics, UpstreamFailure};
+use crate::identity::IdentityCounts;
 use crate::observe::Readiness;
 
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(super) struct GatewayCollector(pub(super) GatewayMetrics);
 
 /// Writes only what is counted where requests are authenticated.
 #[derive(Debug)]
-pub(super) struct IdentityCollector(pub(super) IdentityMetrics);
+pub(super) struct IdentityCollector(pub(super) IdentityCounts);
 
 /// Writes what is known of where the objects come from.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl Collector for GatewayCollector {
         let settings = [("applied", count(&shared.settings_applied)), ("refused", count(&shared.settings_refused))];
         out.each(names::SETTINGS_CHANGES, settings)?;
         out.lone(names::SETTINGS_REFUSED, is_set(&shared.settings_are_refused))?;
-        out.each(names::JWT_KEY_FETCHES, metrics.identity().key_fetches().counts())?;
+        out.each(names::JWT_KEY_FETCHES, metrics.identity().key_fetches())?;
         let lines = metrics.access_log();
         out.each(names::ACCESS_LOG_LINES, [("written", lines.lines_written()), ("lost", lines.lines_lost())])?;
         out.each(names::TRACE_SPANS, metrics.spans().counts())

@@ -6,8 +6,6 @@
 mod access_log;
 mod catalogue;
 mod collector;
-mod identity;
-mod key_fetches;
 mod object_change;
 mod spans;
 mod upstream;
@@ -22,15 +20,14 @@ use http::StatusCode;
 use prometheus_client::registry::Registry;
 
 pub use access_log::AccessLogMetrics;
-pub use identity::IdentityMetrics;
-pub use key_fetches::KeyFetches;
 pub use object_change::{Edit, ObjectChange};
 pub use spans::SpanMetrics;
 pub use upstream::{UpstreamMetrics, UpstreamStatus};
 
+use crate::identity::IdentityCounts;
 use crate::observe::Readiness;
 
-/// So many changes of objects are kept until the dashboard takes them.
+/// How many changes of objects are kept until the dashboard takes them.
 const CHANGES_MAX: usize = 1000;
 
 /// The gateway's own metrics, as they are declared.
@@ -43,14 +40,19 @@ pub(crate) fn register_source(readiness: &Readiness, registry: &mut Registry) {
     registry.register_collector(Box::new(collector::SourceCollector(readiness.clone())));
 }
 
+/// Shows in a registry why requests were not authenticated, with the version that runs: for a process that has no gateway.
+pub fn register_identity(counts: &IdentityCounts, registry: &mut Registry) {
+    registry.register_collector(Box::new(collector::IdentityCollector(counts.clone())));
+}
+
 /// All counters of a gateway. Clones share them.
 #[derive(Debug, Clone)]
-pub struct GatewayMetrics(Arc<Shared>);
+pub struct GatewayMetrics(Arc<GatewayCounters>);
 
 /// The counters of one worker. Clones share them.
 #[derive(Debug, Clone)]
 pub struct WorkerMetrics {
-    shared: Arc<Shared>,
+    shared: Arc<GatewayCounters>,
     index: usize,
 }
 
@@ -59,20 +61,20 @@ pub struct WorkerMetrics {
 #[repr(usize)]
 #[non_exhaustive]
 pub enum UpstreamFailure {
-    /// Its name has no address.
+    /// The name of the upstream has no address.
     Resolve,
-    /// It could not be connected to.
+    /// The upstream could not be connected to.
     Connect,
-    /// It took too long.
+    /// The upstream took too long.
     TimeOut,
-    /// It ended the connection before or in the middle of its response.
+    /// The upstream ended the connection before or in the middle of its response.
     Cut,
-    /// Its response was no HTTP.
+    /// The response was not valid HTTP.
     Malformed,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct GatewayCounters {
     workers: Box<[Counters]>,
     objects_applied: AtomicU64,
     /// For the dashboard, which takes them.
@@ -84,7 +86,7 @@ struct Shared {
     settings_refused: AtomicU64,
     /// Whether the latest settings were refused.
     settings_are_refused: AtomicBool,
-    identity: IdentityMetrics,
+    identity: IdentityCounts,
     admin_without_token: AtomicU64,
     admin_wrong_token: AtomicU64,
     access_log: AccessLogMetrics,
@@ -124,7 +126,7 @@ impl GatewayMetrics {
     /// Counters for so many workers.
     pub fn new(workers: usize) -> Self {
         let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
-        Self(Arc::new(Shared {
+        Self(Arc::new(GatewayCounters {
             workers,
             objects_applied: AtomicU64::new(0),
             object_changes: Mutex::default(),
@@ -133,7 +135,7 @@ impl GatewayMetrics {
             settings_applied: AtomicU64::new(0),
             settings_refused: AtomicU64::new(0),
             settings_are_refused: AtomicBool::new(false),
-            identity: IdentityMetrics::default(),
+            identity: IdentityCounts::default(),
             admin_without_token: AtomicU64::new(0),
             admin_wrong_token: AtomicU64::new(0),
             access_log: AccessLogMetrics::default(),
@@ -168,7 +170,7 @@ impl GatewayMetrics {
     }
 
     /// What is counted where requests are authenticated.
-    pub fn identity(&self) -> &IdentityMetrics {
+    pub fn identity(&self) -> &IdentityCounts {
         &self.0.identity
     }
 
@@ -337,7 +339,7 @@ impl WorkerMetrics {
         self.add(|worker| &worker.proxy_headers_refused);
     }
 
-    /// So many bytes are in the buffers of this worker.
+    /// Sets how many bytes are in the buffers of this worker.
     pub fn set_buffered(&self, bytes: usize) {
         if let Some(worker) = self.shared.workers.get(self.index) {
             worker.buffered_bytes.store(bytes as u64, Ordering::Relaxed);

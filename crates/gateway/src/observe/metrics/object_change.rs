@@ -8,7 +8,7 @@ pub struct ObjectChange {
     pub edit: Edit,
     /// `level` or `flow schema`.
     pub kind: &'static str,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
 }
 
@@ -16,11 +16,11 @@ pub struct ObjectChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Edit {
-    /// It is new.
+    /// The object is new.
     Added,
-    /// It has another specification or other annotations.
+    /// The object has another specification or other annotations.
     Edited,
-    /// It is gone.
+    /// The object is gone.
     Removed,
 }
 

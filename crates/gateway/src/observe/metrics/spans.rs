@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many spans of requests were exported, and how many were not. Clones share the counts.
 #[derive(Debug, Clone, Default)]
-pub struct SpanMetrics(Arc<Counts>);
+pub struct SpanMetrics(Arc<SpanCounters>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct SpanCounters {
     exported: AtomicU64,
     rejected: AtomicU64,
     lost: AtomicU64,
@@ -27,7 +27,7 @@ impl SpanMetrics {
         self.0.rejected.fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// So many spans reached no collector: they came too fast, or it did not respond.
+    /// Notes spans that reached no collector: they came too fast, or the collector did not respond.
     pub fn lost(&self, spans: u64) {
         self.0.lost.fetch_add(spans, Ordering::Relaxed);
     }

@@ -10,14 +10,14 @@ use super::{CLASSES, UpstreamFailure, class_of};
 
 /// The counters of one upstream. Clones share them. Every worker has its own, as everywhere in the gateway.
 #[derive(Debug, Clone)]
-pub struct UpstreamMetrics(Arc<Shared>);
+pub struct UpstreamMetrics(Arc<UpstreamCounters>);
 
 /// What an upstream is doing, for tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UpstreamStatus {
-    /// Its URL.
+    /// The URL of the upstream.
     pub url: String,
     /// Whether it is up: neither ejected, nor does its health check fail.
     pub is_up: bool,
@@ -30,7 +30,7 @@ pub struct UpstreamStatus {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct UpstreamCounters {
     name: String,
     workers: Box<[Counters]>,
     is_down: AtomicBool,
@@ -60,7 +60,7 @@ impl UpstreamMetrics {
     /// Counters of the upstream of that name, for so many workers.
     pub fn new(name: impl Into<String>, workers: usize) -> Self {
         let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
-        Self(Arc::new(Shared {
+        Self(Arc::new(UpstreamCounters {
             name: name.into(),
             workers,
             is_down: AtomicBool::new(false),
@@ -80,19 +80,19 @@ impl UpstreamMetrics {
         self.of(worker).begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It is done with a request, or the request was given up.
+    /// The upstream is done with a request, or the request was given up.
     #[inline]
     pub fn ended(&self, worker: usize) {
         self.of(worker).ended.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has responded.
+    /// The upstream has responded.
     #[inline]
     pub fn responded(&self, worker: usize, status: StatusCode) {
         self.of(worker).responses[class_of(status)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has responded to a request that was sent to it, or the request waits no more.
+    /// The upstream has responded to a request, or the request waits no more.
     #[inline]
     pub fn settled(&self, worker: usize) {
         self.of(worker).settled.fetch_add(1, Ordering::Relaxed);
@@ -103,7 +103,7 @@ impl UpstreamMetrics {
         self.of(worker).unanswered.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Its health check has passed or failed.
+    /// A health check of the upstream has passed or failed.
     pub fn checked(&self, has_passed: bool) {
         let counter = if has_passed { &self.0.checks_passed } else { &self.0.checks_failed };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -119,22 +119,22 @@ impl UpstreamMetrics {
         self.of(worker).failures[failure as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It is down: ejected, or its health check fails.
+    /// The upstream is down: ejected, or its health check fails.
     pub fn went_down(&self) {
         self.0.is_down.store(true, Ordering::Relaxed);
     }
 
-    /// It is up again.
+    /// The upstream is up again.
     pub fn came_up(&self) {
         self.0.is_down.store(false, Ordering::Relaxed);
     }
 
-    /// It was taken out of the rotation.
+    /// The upstream was taken out of the rotation.
     pub fn ejected(&self, worker: usize) {
         self.of(worker).ejections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Its URL.
+    /// The URL of the upstream.
     pub(super) fn name(&self) -> &str {
         &self.0.name
     }

@@ -60,7 +60,7 @@ const GRPC_TARGET: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/
 const HTTP_TARGET: &str = "/v1/traces";
 /// A response has a few bytes, if any. Nobody knows what a longer one is.
 const RESPONSE_BYTES_MAX: usize = 64 * 1024;
-/// So much is logged of what a collector says.
+/// How much is logged of what a collector says, in bytes.
 const REASON_CHARS_MAX: usize = 200;
 /// The length of what a message of gRPC begins with.
 const GRPC_PREFIX: usize = 5;
@@ -94,7 +94,7 @@ impl CollectorClient {
         let timeout = self.timeout;
         let outcome = tokio::time::timeout(timeout, self.call(message)).await;
         let outcome = outcome.unwrap_or_else(|_| {
-            // Nobody knows what comes on it later.
+            // What comes on the connection later is not known.
             self.connection = None;
             Err(ExportError::retryable(format!("no response within {timeout:?}")))
         });
@@ -239,7 +239,7 @@ async fn collected(body: Incoming) -> Result<(Bytes, Option<HeaderMap>), ExportE
     let collected = Limited::new(body, RESPONSE_BYTES_MAX).collect().await;
     let collected = collected.map_err(|error| {
         let message = format!("the response cannot be read: {error}");
-        // Nobody knows whether the collector has taken the spans. Having them twice is better than not at all.
+        // Whether the collector has taken the spans is not known. Having them twice is better than not at all.
         let is_retryable = !error.is::<LengthLimitError>();
         ExportError { message, is_retryable, retry_after: None }
     })?;

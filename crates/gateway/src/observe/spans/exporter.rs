@@ -148,7 +148,7 @@ impl Exporting {
                 self.export(batches).await;
             }
             for done in flushes {
-                // Whoever waited may have given up.
+                // The task that waited may have given up.
                 let _ = done.send(());
             }
         }
@@ -201,7 +201,7 @@ impl Exporting {
         if self.hurried.has_changed().is_err() && self.replaced_at.is_none() {
             self.replaced_at = Some(Instant::now());
         }
-        // Nobody is left to hurry an exporter that was replaced, and it must not keep its spans for too long.
+        // No gateway is left to hurry an exporter that was replaced, and it must not keep its spans for too long.
         *self.hurried.borrow() || self.replaced_at.is_some_and(|since| since.elapsed() >= REPLACED_TIME)
     }
 

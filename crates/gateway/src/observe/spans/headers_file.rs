@@ -4,9 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use evenkeel_files::{advice, warn_if_open_to_others};
 use http::{HeaderMap, HeaderName, HeaderValue};
-
-use crate::file_access::{advice, warn_if_open_to_others};
 
 /// Headers for the collector. They are read again when the file changes. Their values are never shown.
 pub(super) struct HeadersFile {

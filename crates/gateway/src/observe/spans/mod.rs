@@ -58,7 +58,7 @@ pub enum TracingError {
 pub(crate) struct Tracer {
     sampling: Sampling,
     is_parent_based: bool,
-    state: RefCell<State>,
+    state: RefCell<BatchedSpans>,
 }
 
 /// The ids of the spans of one request.
@@ -74,7 +74,7 @@ pub(crate) struct SpanIds {
 }
 
 #[derive(Debug)]
-struct State {
+struct BatchedSpans {
     batches: Batches<SpanExporter>,
     random: fastrand::Rng,
     moment: Moment,
@@ -85,7 +85,7 @@ struct State {
 impl Tracer {
     /// None if nothing is traced.
     pub(crate) fn new(config: &TracingConfig, exporter: Option<&SpanExporter>) -> Option<Self> {
-        let state = State {
+        let state = BatchedSpans {
             batches: Batches::new(exporter?.clone()),
             random: fastrand::Rng::with_seed(RandomState::new().hash_one(0)),
             moment: Moment::now(),
@@ -127,7 +127,7 @@ impl Tracer {
 
     /// Takes the spans of a request.
     pub(crate) fn put(&self, spans: &RequestSpans<'_>) {
-        let State { batches, moment, .. } = &mut *self.state.borrow_mut();
+        let BatchedSpans { batches, moment, .. } = &mut *self.state.borrow_mut();
         batches.put(spans.count(), |out| spans.put(out, moment));
     }
 
@@ -146,7 +146,7 @@ impl SpanIds {
     pub(crate) fn propagate(&self, headers: &mut HeaderMap) {
         headers.insert(TRACEPARENT, traceparent(self.trace, self.client, self.flags));
         if self.parent.is_none() {
-            // It belongs to a trace that nobody could read.
+            // The span belongs to a trace that cannot be read.
             headers.remove(TRACESTATE);
         }
     }

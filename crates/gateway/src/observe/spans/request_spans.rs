@@ -30,9 +30,9 @@ pub(crate) struct RequestSpans<'a> {
     pub(crate) is_tls: bool,
     /// The host that the client asked for.
     pub(crate) host: Option<&'a str>,
-    /// Whoever has connected.
+    /// The other end of the connection.
     pub(crate) peer: IpAddr,
-    /// Whoever has sent the request, perhaps through a proxy.
+    /// The client that has sent the request, perhaps through a proxy.
     pub(crate) client: IpAddr,
     pub(crate) user_agent: Option<&'a str>,
     pub(crate) request_id: &'a str,
@@ -42,7 +42,7 @@ pub(crate) struct RequestSpans<'a> {
     pub(crate) failure: Option<&'a str>,
     /// Why it was rejected, if it was.
     pub(crate) rejected: Option<&'a str>,
-    /// Its wait for a seat, if the flow control has decided about it.
+    /// The wait of the request for a seat, if the flow control has decided about it.
     pub(crate) wait: Option<Wait<'a>>,
     /// The call to an upstream, if one got the request.
     pub(crate) call: Option<UpstreamCall<'a>>,
@@ -63,7 +63,7 @@ pub(crate) struct Wait<'a> {
 pub(crate) enum WaitOutcome<'a> {
     Admitted,
     Rejected(&'a str),
-    /// Nobody waited for it any more, for this reason.
+    /// The request was given up, for this reason.
     GivenUp(&'a str),
 }
 

@@ -24,7 +24,7 @@ const TYPE_URL_END: &[u8] = b"/google.rpc.RetryInfo";
 impl RetryInfo {
     /// What the headers or trailers with the status say, if they do and can be read.
     pub(super) fn of(status: &HeaderMap) -> Option<Self> {
-        // It may be padded or not.
+        // The value may be padded or not.
         let details = status.get(DETAILS)?.to_str().ok()?.trim_end_matches('=');
         let details = STANDARD_NO_PAD.decode(details).ok()?;
         let is_retry_info = |any: &&[u8]| bytes(any, 1).is_some_and(|name| name.ends_with(TYPE_URL_END));

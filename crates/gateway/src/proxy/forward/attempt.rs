@@ -148,7 +148,7 @@ impl Attempts {
                 },
             };
             let Refused { failure, body, next } = *refused;
-            // It was told so, and may have closed the connection for that.
+            // The upstream was told that the client has left, and may have closed the connection for that.
             if self.exchange.has_client_left() {
                 return Err(Failure::ClientGone);
             }
@@ -173,7 +173,7 @@ impl Attempts {
     /// Sends to this upstream, on a new connection or one that requests of HTTP/2 share.
     async fn send(&self, picked: &Picked, body: RequestBody) -> Result<Response<ResponseBody>, Box<Refused>> {
         match self.way(picked).await {
-            // It has left while a connection was made, after another that did not get the request.
+            // The client has left while a second connection was made, after the first did not get the request.
             Ok(_) if self.exchange.has_client_left() => Err(Refused::new(Failure::ClientGone, None, Next::Nothing)),
             Ok(UpstreamConnection::Http1(wire)) => {
                 let (mut call, in_flight) = self.begin(picked, wire, body);
@@ -245,10 +245,10 @@ impl Attempts {
 
     /// The upstream gets the request to work on.
     fn in_flight(&self, picked: &Picked) -> InFlight {
-        self.exchange.note_at_upstream(&picked.upstream);
+        self.exchange.note_sent(&picked.upstream);
         let in_flight = picked.begin();
         match self.exchange.on_leave() {
-            OnLeave::Wait => in_flight,
+            OnLeave::Wait(_) => in_flight,
             OnLeave::Cancel(started) => in_flight.timed(&self.connection.worker.service_times, started),
         }
     }
@@ -266,7 +266,7 @@ impl Attempts {
         *response.status_mut() = head.status;
         *response.headers_mut() = std::mem::take(&mut head.headers);
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
-            self.exchange.set_upgraded(Box::new(call.into_wire()));
+            *response.body_mut() = ResponseBody::upgraded(Box::new(call.into_wire()));
             return response;
         }
         sanitize_response(head.status, response.headers_mut(), head.flags);
@@ -278,19 +278,19 @@ impl Attempts {
     /// The upstream has responded.
     fn note_response(&self, picked: &Picked, status: StatusCode, grpc: Option<GrpcStatus>) {
         picked.note_response(status, grpc);
-        self.exchange.note_responding(status);
+        self.exchange.note_responding(&picked.upstream, status);
     }
 
     /// The timeout that ends the exchange when neither side has made progress for the stall time.
     fn stall(&self) -> IdleTimeout<Exchange> {
         let worker = &self.connection.worker;
-        IdleTimeout::new(&worker.timer, &self.exchange, self.exchange.timeouts().stall)
+        IdleTimeout::new(&worker.timer, &self.exchange, self.exchange.timeouts.stall)
     }
 
     /// Sends, and waits for the head of the final response.
     async fn head(&self, picked: &Picked, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
         let worker = &self.connection.worker;
-        let response_after = self.exchange.timeouts().response;
+        let response_after = self.exchange.timeouts.response;
         let mut timeout = worker.timer.timeout(response_after);
         let mut vigil = self.vigil(picked, call.has_no_body());
         loop {
@@ -356,7 +356,7 @@ impl Attempts {
         mut body: RequestBody,
     ) -> Result<Response<ResponseBody>, Box<Refused>> {
         let worker = &self.connection.worker;
-        let upload = UploadProgress::new(&worker.timer, self.exchange.timeouts().response);
+        let upload = UploadProgress::new(&worker.timer, self.exchange.timeouts.response);
         body.tell(&upload);
         // A body that does not end resets the stream, and nothing more is heard of it. The time of others tells how long
         // the request would have run.
@@ -367,8 +367,8 @@ impl Attempts {
             return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
         };
         let mut in_flight = self.in_flight(picked);
-        if let (Some(started), OnLeave::Wait) = (started, self.exchange.on_leave()) {
-            self.exchange.set_started(started);
+        if let (Some(started), OnLeave::Wait(_)) = (started, self.exchange.on_leave()) {
+            self.exchange.set_on_leave(OnLeave::Wait(Some(started)));
             in_flight = in_flight.timed(&worker.service_times, started);
         }
         let outcome = {
@@ -425,8 +425,8 @@ impl Refused {
 
     /// Why an HTTP/2 stream got no response.
     #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every response large")]
-    fn of_stream(stream: &Http2Stream, known: &UpstreamTarget, unsent: Option<RequestBody>) -> Box<Self> {
-        if !stream.is_confirmed() && known.is_http2_a_guess() {
+    fn of_stream(stream: &Http2Stream, target: &UpstreamTarget, unsent: Option<RequestBody>) -> Box<Self> {
+        if !stream.is_confirmed() && target.is_http2_a_guess() {
             return Self::new(Failure::NotHttp2, None, Next::Nothing);
         }
         let next = match &unsent {

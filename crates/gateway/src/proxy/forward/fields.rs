@@ -1,12 +1,12 @@
 //! Which headers are forwarded (RFC 9110, 7.6.1).
 
+use evenkeel_identity::header_names;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::{HeaderMap, StatusCode};
 
 use crate::http1::HeadFlags;
-use crate::http1::header_names;
 
 /// Whether a field is about one connection only, and never goes on.
 pub(super) fn is_of_the_connection(name: &HeaderName) -> bool {

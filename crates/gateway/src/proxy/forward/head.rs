@@ -27,16 +27,16 @@ pub(super) fn put_http1(
     output: &mut Vec<u8>,
     received: Received<'_>,
     body: &RequestBody,
-    known: &UpstreamTarget,
+    upstream: &UpstreamTarget,
     provenance: &Provenance,
 ) -> Encoder {
     let Received { parts, flags, id, is_upgrade } = received;
     let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| output.extend_from_slice(piece));
-    let host = host(parts, known);
+    let host = host(parts, upstream);
     put(&[parts.method.as_str().as_bytes(), b" "]);
     let (slash, target) = target(&parts.uri);
     if target != "*" {
-        put(&[known.prefix.as_bytes(), slash.as_bytes()]);
+        put(&[upstream.prefix.as_bytes(), slash.as_bytes()]);
     }
     put(&[target.as_bytes(), b" HTTP/1.1\r\nhost: ", host, b"\r\n"]);
     for (name, value) in &parts.headers {
@@ -77,7 +77,7 @@ pub(super) fn put_http1(
 pub(super) fn http2(
     received: Received<'_>,
     body: RequestBody,
-    known: &UpstreamTarget,
+    upstream: &UpstreamTarget,
     provenance: &Provenance,
 ) -> Option<Request<RequestBody>> {
     let Received { parts, flags, id, .. } = received;
@@ -88,7 +88,7 @@ pub(super) fn http2(
         }
     }
     headers.insert(REQUEST_ID, id.clone());
-    let host = host(parts, known);
+    let host = host(parts, upstream);
     provenance.each(&parts.headers, parts.version, host, |name, pieces| {
         if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(pieces.concat())) {
             headers.append(HeaderName::clone(name), value);
@@ -103,8 +103,8 @@ pub(super) fn http2(
         headers.insert(CONTENT_LENGTH, length.into());
     }
     let (slash, target) = target(&parts.uri);
-    let path = if target == "*" { target.to_owned() } else { format!("{}{slash}{target}", known.prefix) };
-    let scheme = if known.tls.is_some() { "https" } else { "http" };
+    let path = if target == "*" { target.to_owned() } else { format!("{}{slash}{target}", upstream.prefix) };
+    let scheme = if upstream.tls.is_some() { "https" } else { "http" };
     let uri = Uri::builder().scheme(scheme).authority(host).path_and_query(path).build().ok()?;
     let mut request = Request::new(body);
     *request.method_mut() = parts.method.clone();
@@ -121,8 +121,8 @@ fn target(uri: &Uri) -> (&'static str, &str) {
 }
 
 /// The host that the client has asked for; one of HTTP/1.0 need not have said, or only in the target.
-fn host<'a>(parts: &'a Parts, known: &'a UpstreamTarget) -> &'a [u8] {
-    let in_target = || parts.uri.authority().map_or(known.authority.as_str(), |authority| authority.as_str());
+fn host<'a>(parts: &'a Parts, upstream: &'a UpstreamTarget) -> &'a [u8] {
+    let in_target = || parts.uri.authority().map_or(upstream.authority.as_str(), |authority| authority.as_str());
     parts.headers.get(HOST).map_or_else(|| in_target().as_bytes(), HeaderValue::as_bytes)
 }
 

@@ -104,7 +104,7 @@ impl AddressText {
     fn new(ip: IpAddr) -> Self {
         let mut text = Self { bytes: [0; ADDRESS_MAX], length: 0 };
         let mut left = &mut text.bytes[..];
-        // It is long enough for every address.
+        // The buffer is long enough for every address.
         let _ = write!(left, "{ip}");
         let left = left.len();
         text.length = u8::try_from(ADDRESS_MAX - left).unwrap_or_default();

@@ -20,7 +20,7 @@ pub(crate) struct RequestIds {
 #[derive(Debug, Default)]
 struct Made {
     count: u64,
-    /// Those that nobody has yet, one after the other.
+    /// New ids, one after the other.
     rest: Bytes,
 }
 

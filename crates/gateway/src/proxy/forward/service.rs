@@ -3,11 +3,16 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use evenkeel::FlowControl;
+use evenkeel::digest::Digested;
 use evenkeel::identify::{ClientAddress, NoIdentity};
 use evenkeel::service::{AdmittedRequest, FlowFuture, FlowService, PassAdmitted};
+use evenkeel_engine::User;
+use evenkeel_engine::digest::DigestError;
+use evenkeel_identity::{RequestRules, RouteMatch};
 use http::request::Parts;
 use http::{Request, Response};
 use tower_layer::Layer;
@@ -18,10 +23,8 @@ use super::trailers::TrailerGuard;
 use crate::config::WhenClientLeaves;
 use crate::http1::HeadFlags;
 use crate::identity::Denied;
-use crate::proxy::arrival::Arrival;
 use crate::proxy::error_response::{Failure, is_grpc};
 use crate::proxy::exchange::{Inbound, OnLeave};
-use crate::proxy::request_rules::{RequestRules, RouteMatch};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
 
@@ -38,7 +41,7 @@ pub(crate) struct WorkerFlow {
 }
 
 /// A request on its way through the flow control and to an upstream.
-pub(crate) type RequestFuture = Pin<Box<FlowFuture<Forward, AdmittedRequest<Inbound, RouteMatch>, ResponseBody>>>;
+pub(crate) type RequestFuture = FlowFuture<Forward, AdmittedRequest<Inbound, RouteMatch>, ResponseBody>;
 
 // === impl WorkerFlow ===
 
@@ -55,16 +58,23 @@ impl WorkerFlow {
     }
 
     /// A request that has been interpreted and authenticated reaches the flow control.
-    pub(crate) fn call(&self, arrival: Arrival<'_>, mut parts: Parts, inbound: Inbound) -> RequestFuture {
+    pub(crate) fn call(
+        &self,
+        digested: Result<Digested<'_, RouteMatch>, DigestError>,
+        user: &Result<Arc<User>, Denied>,
+        mut parts: Parts,
+        inbound: Inbound,
+    ) -> RequestFuture {
         inbound.exchange.note(|record| record.time_seats(&mut parts.extensions));
         if self.flow.asks_for_addresses() {
             let address = inbound.connection.identity.client_address(&parts.headers);
             parts.extensions.insert(ClientAddress::from(address));
         }
-        let Arrival { digested, user, .. } = arrival;
-        let user = user.map_err(Denied::response);
-        let identify = |_: &Parts| user.clone();
-        Box::pin(self.service.call_digested(&identify, digested, Request::from_parts(parts, inbound)))
+        let identify = |_: &Parts| match user {
+            Ok(user) => Ok(Arc::clone(user)),
+            Err(denied) => Err(denied.response()),
+        };
+        self.service.call_digested(&identify, digested, Request::from_parts(parts, inbound))
     }
 }
 

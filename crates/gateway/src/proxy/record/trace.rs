@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
+use evenkeel_identity::{RequestRules, RouteMatch};
 use http::header::{HOST, USER_AGENT};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, Version};
@@ -12,7 +13,6 @@ use super::{RequestRecord, TIMEOUT};
 use crate::identity::Transport;
 use crate::observe::spans::{RequestSpans, SpanIds, Tracer, UpstreamCall, Wait, WaitOutcome};
 use crate::proxy::connection::Connection;
-use crate::proxy::request_rules::{RequestRules, RouteMatch};
 use crate::proxy::upstream::Upstream;
 
 /// What is known of a request that is traced.

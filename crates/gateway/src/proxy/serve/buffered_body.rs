@@ -17,6 +17,7 @@ use evenkeel::service::FlowBody;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::config::Limits;
+use crate::http1::Wire;
 use crate::proxy::buffers::HeldBuffer;
 use crate::proxy::connection::Connection;
 use crate::proxy::exchange::Exchange;
@@ -100,6 +101,14 @@ impl BufferedBody {
     pub(super) fn take_long_running(&mut self) -> Option<LongRunning> {
         match &mut self.source {
             Source::Passed(passed) => Pin::new(&mut passed.body).take_long_running(),
+            Source::Own(_) => None,
+        }
+    }
+
+    /// The upstream's connection, if it is to be used for another protocol.
+    pub(super) fn take_upgraded(&mut self) -> Option<Box<Wire>> {
+        match &mut self.source {
+            Source::Passed(passed) => passed.body.service_body_mut()?.take_upgraded(),
             Source::Own(_) => None,
         }
     }

@@ -39,7 +39,7 @@ fn has_hung_up(client: &mut ClientWire, timer: &Rc<CoarseTimer>, context: &Conte
         return false;
     }
     check.set(HANGUP_CHECK_PERIOD);
-    // It has just been set: this only has the task woken.
+    // The timeout has just been set: this only has the task woken.
     let _ = check.poll(context);
     client.wire.stream.has_hung_up()
 }

@@ -15,22 +15,22 @@ use http::{Method, Request, Response, StatusCode};
 use super::buffered_body::BufferedBody;
 use super::first_bytes::NEXT_REQUEST_MAX;
 use super::linger::linger;
-use super::logged_request::LoggedRequest;
-use super::pending::PendingResponse;
+use super::pass_on::{WaitingClient, pass_on};
 use super::relay::Relay;
 use super::response_head::{self, ResponseContext};
 use super::{disconnect, serve_http2, upgrade};
-use crate::http1::{HeadFault, HeadFlags, HeadLimits, RequestHead, Wire, has_token};
+use crate::config::RouteTimeouts;
+use crate::http1::{Decoder, HeadFault, HeadFlags, HeadLimits, RequestHead, Wire, has_token};
 use crate::net::{Rewound, Stream};
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{self, Failure, Form};
-use crate::proxy::exchange::{Exchange, Inbound};
+use crate::proxy::exchange::{Exchange, ExchangeTimeouts, Inbound};
 use crate::proxy::record::{DEBUG, RequestRecord};
 use crate::proxy::request_body::{ClientWire, RequestBody};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::worker::Worker;
-use crate::timeouts::{Elapsed, MinimumRate, Timeout};
+use crate::timeouts::{MinimumRate, Timeout};
 
 /// A connection that is served.
 struct Serving {
@@ -74,6 +74,23 @@ struct Upgrade {
     long_running: Option<LongRunning>,
     /// How long either side may not read.
     stall: Duration,
+}
+
+/// A client that waits for the response to a request.
+struct Waiting<'a> {
+    client: &'a RefCell<ClientWire>,
+    exchange: &'a Exchange,
+    worker: &'a Worker,
+    total: &'a mut Timeout,
+}
+
+/// How a request is framed, and what kinds of fields its head has.
+#[derive(Clone, Copy)]
+struct Framing {
+    body: Decoder,
+    expects_continue: bool,
+    is_upgrade: bool,
+    flags: HeadFlags,
 }
 
 /// How a connection of HTTP/2 begins.
@@ -188,80 +205,43 @@ impl Serving {
         if let Some(next) = self.connection.next_generation() {
             self.connection = next;
         }
-        let worker = Rc::clone(&self.connection.worker);
+        let connection = Rc::clone(&self.connection);
+        let worker = &connection.worker;
         let _running = worker.requests.begin();
         let mut asked =
             ResponseContext { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.flags.has(HeadFlags::TE) && has_token(&head.headers, &TE, "trailers");
-        let (parts, inbound) = self.request(head);
-        let exchange = Rc::clone(&inbound.exchange);
-        let form = if inbound.flags.has(HeadFlags::TYPE) { Form::of(&parts.headers) } else { Form::Status };
-        let mut total = worker.timer.timeout(Duration::ZERO);
-        let response = if asked.method == Method::CONNECT {
-            // Its body is dropped: nobody will read it.
-            drop(inbound);
-            Ok(Failure::Connection.response(&parts.headers).map(BufferedBody::own))
-        } else {
-            self.pass_on(parts, inbound, &mut total).await
-        };
-        let response = match response {
+        let form = if head.flags.has(HeadFlags::TYPE) { Form::of(&head.headers) } else { Form::Status };
+        let id = connection.request_id(&head.headers);
+        let record = RequestRecord::begin(&connection, &head.method, &head.uri, head.version, &head.headers, &id);
+        if asked.method == Method::CONNECT {
+            let timeouts = ExchangeTimeouts::new(&worker.config.timeouts, RouteTimeouts::default());
+            let exchange = Exchange::new(id, timeouts, record);
+            let response = Failure::Connection.response_in(form).map(BufferedBody::own);
+            // What follows is no request: nobody reads it.
+            self.client.borrow_mut().decoder = head.body;
+            let mut total = worker.timer.timeout(Duration::ZERO);
+            return self.send_response(response, &exchange, &mut asked, &mut total, sends_trailers).await;
+        }
+        let (mut parts, framing) = split(head);
+        let target = worker.rules.target(&mut parts);
+        let arrival = Arrival::new(&connection, &target, &parts);
+        let exchange = Exchange::new(id, arrival.timeouts(&connection), record);
+        let mut total = worker.timer.timeout(arrival.total_after(&connection));
+        let inbound = self.inbound(&parts, framing, &exchange);
+        let mut waiting = Waiting { client: &self.client, exchange: &exchange, worker, total: &mut total };
+        let response = match pass_on(arrival, parts, inbound, &mut waiting).await {
             Ok(response) => response,
             Err(Failure::ClientGone) => return After::Closes,
             // The body may not have been read, or an upstream may still work on the request: the connection ends.
             Err(failure) => {
                 asked.is_kept_alive = false;
-                total.set(exchange.timeouts().stall);
+                total.set(exchange.timeouts.stall);
                 exchange.note(|record| record.note_refused(failure));
                 failure.response_in(form).map(BufferedBody::own)
             }
         };
         self.send_response(response, &exchange, &mut asked, &mut total, sends_trailers).await
-    }
-
-    /// Passes a request on, and waits for the response for as long as the client does.
-    ///
-    /// A request whose client is slow to send the body holds no seat meanwhile: the body is received first, or as much of it as
-    /// is buffered.
-    async fn pass_on(
-        &mut self,
-        mut parts: Parts,
-        mut inbound: Inbound,
-        total: &mut Timeout,
-    ) -> Result<Response<BufferedBody>, Failure> {
-        let connection = &self.connection;
-        let worker = &connection.worker;
-        let (method, uri) = (parts.method.clone(), parts.uri.clone());
-        let target = worker.rules.target(&mut parts);
-        let arrival = Arrival::new(connection, &target, &parts);
-        let exchange = Rc::clone(&inbound.exchange);
-        let subject = LoggedRequest { connection, exchange: &exchange, method: &method, target: &uri };
-        subject.note_arrival(&arrival);
-        arrival.apply_timeouts(&mut inbound);
-        total.set(arrival.total_after(connection));
-        if inbound.body.is_to_come() {
-            let reception = arrival.reception(&parts, connection);
-            match Box::pin(total.limit(inbound.body.receive(reception, connection))).await {
-                Ok(received) => received?,
-                Err(Elapsed) => return Err(Failure::TotalTimeout),
-            }
-            exchange.note(RequestRecord::note_asked);
-        }
-        self.client.borrow_mut().asked_at = worker.timer.now();
-        let user = arrival.user();
-        let future = worker.flow.call(arrival, parts, inbound);
-        let mut pending = PendingResponse::new(future, &exchange, connection);
-        let response = poll_fn(|context| {
-            if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
-                return Poll::Ready(response);
-            }
-            if poll_client(&self.client, &exchange, worker, context) {
-                return Poll::Ready(Err(Failure::ClientGone));
-            }
-            total.poll(context).map(|()| Err(pending.expire()))
-        });
-        let response = response.await?;
-        subject.note_response(&response, user.as_deref());
-        Ok(response)
     }
 
     async fn send_response(
@@ -286,7 +266,7 @@ impl Serving {
         }
         let encoder = {
             let client = &mut *self.client.borrow_mut();
-            // It would land in the middle of the response.
+            // The permission to send the body would land in the middle of the response.
             client.owes_continue = false;
             let wire = &mut client.wire;
             put_interim(wire, exchange);
@@ -307,8 +287,8 @@ impl Serving {
         match relay.run(&mut body, encoder).await {
             Err(_) => After::Closes,
             Ok(()) if parts.status == StatusCode::SWITCHING_PROTOCOLS => {
-                let (long_running, stall) = (body.take_long_running(), exchange.timeouts().stall);
-                let upgraded = exchange.take_upgraded().map(|upstream| Upgrade { upstream, long_running, stall });
+                let (long_running, stall) = (body.take_long_running(), exchange.timeouts.stall);
+                let upgraded = body.take_upgraded().map(|upstream| Upgrade { upstream, long_running, stall });
                 upgraded.map_or(After::Closes, |upgrade| After::Upgrades(Box::new(upgrade)))
             }
             Ok(()) if is_unread() => After::Lingers,
@@ -317,31 +297,26 @@ impl Serving {
         }
     }
 
-    /// The request with this head.
-    fn request(&mut self, head: RequestHead) -> (Parts, Inbound) {
-        let worker = &self.connection.worker;
-        let id = self.connection.request_id(&head.headers);
-        let record = RequestRecord::begin(&self.connection, &head.method, &head.uri, head.version, &head.headers, &id);
-        let exchange = Exchange::new(id, &worker.config.timeouts, record);
+    /// What goes with the head of a request to where it is forwarded.
+    fn inbound(&self, parts: &Parts, framing: Framing, exchange: &Rc<Exchange>) -> Inbound {
         {
             let mut client = self.client.borrow_mut();
-            client.decoder = head.body;
-            client.owes_continue = head.expects_continue;
+            client.decoder = framing.body;
+            client.owes_continue = framing.expects_continue;
         }
-        let body = RequestBody::http1(&self.client, &exchange, worker);
+        let body = RequestBody::http1(&self.client, exchange, &self.connection.worker);
         // What comes after a body could not be told from it, and HTTP/2 has a way of its own to begin.
-        let is_upgrade = head.is_upgrade && body.is_none() && !has_token(&head.headers, &http::header::UPGRADE, "h2c");
-        let (mut parts, ()) = Request::new(()).into_parts();
-        (parts.method, parts.uri, parts.version) = (head.method, head.uri, head.version);
-        parts.headers = head.headers;
-        let connection = Rc::clone(&self.connection);
-        (parts, Inbound { connection, body, exchange, is_upgrade, flags: head.flags })
+        let is_upgrade =
+            framing.is_upgrade && body.is_none() && !has_token(&parts.headers, &http::header::UPGRADE, "h2c");
+        let (connection, exchange) = (Rc::clone(&self.connection), Rc::clone(exchange));
+        Inbound { connection, body, exchange, is_upgrade, flags: framing.flags }
     }
 
     /// Responds to a client that has not sent a whole head, or none that can be understood.
     async fn refuse(&mut self, response: Response<ResponseBody>) -> After {
         let worker = Rc::clone(&self.connection.worker);
-        let exchange = Exchange::new(worker.request_ids.make(), &worker.config.timeouts, None);
+        let timeouts = ExchangeTimeouts::new(&worker.config.timeouts, RouteTimeouts::default());
+        let exchange = Exchange::new(worker.request_ids.make(), timeouts, None);
         let mut asked = ResponseContext { method: Method::GET, version: http::Version::HTTP_11, is_kept_alive: false };
         let mut total = worker.timer.timeout(worker.config.timeouts.stall);
         self.send_response(response.map(BufferedBody::own), &exchange, &mut asked, &mut total, false).await
@@ -366,7 +341,7 @@ impl Serving {
     /// Lets client and upstream speak what they have agreed on. The request counts as long-running until they have ended.
     async fn upgrade(self, upgrade: Box<Upgrade>) {
         let Upgrade { upstream, long_running, stall } = *upgrade;
-        // It stays a connection of its client.
+        // The connection still counts for its client.
         let connection = Rc::clone(&self.connection);
         if let Some(client) = self.into_wire() {
             let _running = connection.worker.requests.begin();
@@ -376,14 +351,34 @@ impl Serving {
     }
 }
 
-/// Passes interim responses on. Whether the client has left.
-fn poll_client(client: &RefCell<ClientWire>, exchange: &Exchange, worker: &Worker, context: &mut Context<'_>) -> bool {
-    let mut client = client.borrow_mut();
-    put_interim(&mut client.wire, exchange);
-    if client.wire.has_output() && matches!(client.wire.poll_flush(context), Poll::Ready(Err(_))) {
-        return true;
+/// Takes a head apart: what a request asks for, and how it is framed.
+fn split(head: RequestHead) -> (Parts, Framing) {
+    let (mut parts, ()) = Request::new(()).into_parts();
+    (parts.method, parts.uri, parts.version) = (head.method, head.uri, head.version);
+    parts.headers = head.headers;
+    let RequestHead { body, expects_continue, is_upgrade, flags, .. } = head;
+    (parts, Framing { body, expects_continue, is_upgrade, flags })
+}
+
+// === impl Waiting ===
+
+impl WaitingClient for Waiting<'_> {
+    fn poll_total(&mut self, context: &Context<'_>) -> Poll<()> {
+        self.total.poll(context)
     }
-    disconnect::has_left(&mut client, &worker.timer, context)
+
+    fn begin_waiting(&mut self) {
+        self.client.borrow_mut().asked_at = self.worker.timer.now();
+    }
+
+    fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut client = self.client.borrow_mut();
+        put_interim(&mut client.wire, self.exchange);
+        if client.wire.has_output() && matches!(client.wire.poll_flush(context), Poll::Ready(Err(_))) {
+            return Poll::Ready(());
+        }
+        if disconnect::has_left(&mut client, &self.worker.timer, context) { Poll::Ready(()) } else { Poll::Pending }
+    }
 }
 
 /// Puts interim responses on the wire. A client that does not read them does without: they only give hints.

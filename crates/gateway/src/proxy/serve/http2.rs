@@ -10,7 +10,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -19,22 +18,22 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 
 use super::buffered_body::{BodyOfStream, BufferedBody, SharedBody};
 use super::http2_head;
-use super::logged_request::LoggedRequest;
-use super::pending::PendingResponse;
+use super::pass_on::{WaitingClient, pass_on};
 use super::stream_executor::{StreamExecutor, StreamRequest};
 use super::websocket::WebSocket;
+use crate::config::RouteTimeouts;
 use crate::http1::HeadFlags;
 use crate::net::{EagerWrites, Rewound};
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{Failure, Form};
-use crate::proxy::exchange::{Exchange, Inbound};
+use crate::proxy::exchange::{Exchange, ExchangeTimeouts, Inbound};
 use crate::proxy::forward::REQUEST_ID;
 use crate::proxy::record::{DEBUG, RequestRecord};
 use crate::proxy::request_body::RequestBody;
 use crate::proxy::response_body::ResponseBodyError;
 use crate::proxy::worker::{OpenStream, RunningRequest, Worker};
-use crate::timeouts::{Elapsed, SharedTimeout, StreamProgress, TrackedBody};
+use crate::timeouts::{SharedTimeout, StreamProgress, TrackedBody};
 
 /// Handles the requests of one connection.
 struct RequestHandler {
@@ -44,6 +43,9 @@ struct RequestHandler {
     running: Rc<Cell<usize>>,
     begun: Rc<Cell<u64>>,
 }
+
+/// A client that waits for the response to a request. hyper notices when the client leaves, and drops the request.
+struct Waiting<'a>(&'a SharedTimeout);
 
 /// A running request: counted by its connection and by the gateway.
 #[derive(Debug)]
@@ -164,56 +166,65 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
         let record = RequestRecord::begin(&connection, &parts.method, &parts.uri, parts.version, &parts.headers, &id);
-        let exchange = Exchange::new(id, &worker.config.timeouts, record);
         let form = Form::of(&parts.headers);
         let of_connection = Rc::clone(&self.running);
         Box::pin(async move {
             let (progress, body_of_stream) = (Arc::<StreamProgress>::default(), BodyOfStream::default());
             let total = SharedTimeout::new(worker.timer.timeout(Duration::ZERO));
-            let stream = StreamRequest {
-                worker: Rc::clone(&worker),
-                progress: Arc::clone(&progress),
-                exchange: Rc::clone(&exchange),
-                total: total.clone(),
-                body: Rc::clone(&body_of_stream),
+            let attach = |exchange: &Rc<Exchange>| {
+                let stream = StreamRequest {
+                    worker: Rc::clone(&worker),
+                    progress: Arc::clone(&progress),
+                    exchange: Rc::clone(exchange),
+                    total: total.clone(),
+                    body: Rc::clone(&body_of_stream),
+                };
+                stream.attach();
             };
-            stream.attach();
-            let response = match websocket {
+            let (exchange, response) = match websocket {
                 Err(failure) => {
                     if failure == Failure::TooManyStreams {
                         worker.metrics.client_refused();
                     }
-                    Err(failure)
+                    let timeouts = ExchangeTimeouts::new(&worker.config.timeouts, RouteTimeouts::default());
+                    let exchange = Exchange::new(id, timeouts, record);
+                    attach(&exchange);
+                    (exchange, Err(failure))
                 }
                 Ok(websocket) => {
-                    let body = RequestBody::http2(body, &exchange, &worker);
+                    let target = worker.rules.target(&mut parts);
+                    let arrival = Arrival::new(&connection, &target, &parts);
+                    let exchange = Exchange::new(id, arrival.timeouts(&connection), record);
+                    total.set(arrival.total_after(&connection));
+                    attach(&exchange);
                     let inbound = Inbound {
                         connection: Rc::clone(&connection),
-                        body,
+                        body: RequestBody::http2(body, &exchange, &worker),
                         exchange: Rc::clone(&exchange),
                         is_upgrade: websocket.is_some(),
                         flags: HeadFlags::ANY,
                     };
-                    let response = total.limit(pass_on(parts, inbound, &total)).await;
-                    response.unwrap_or_else(|Elapsed| Err(Failure::TotalTimeout)).map(|response| match websocket {
+                    let response = pass_on(arrival, parts, inbound, &mut Waiting(&total)).await;
+                    let response = response.map(|response| match websocket {
                         None => response,
                         Some(websocket) => {
                             let running = Running::begin(&of_connection, &worker, connection.client.open_stream());
                             websocket.response(response, &exchange, &worker, running)
                         }
-                    })
+                    });
+                    (exchange, response)
                 }
             };
             let response = response.unwrap_or_else(|failure| {
                 // The time that the client has to take this response.
-                total.set(exchange.timeouts().stall);
+                total.set(exchange.timeouts.stall);
                 exchange.note(|record| record.note_refused(failure));
                 failure.response_in(form).map(BufferedBody::own)
             });
             worker.metrics.request_ended(response.status());
             exchange.note(|record| record.note_response(response.status(), response.body().own_length()));
             let mut response = response.map(|body| {
-                let (limits, stall) = (&worker.config.limits, exchange.timeouts().stall);
+                let (limits, stall) = (&worker.config.limits, exchange.timeouts.stall);
                 let body = SharedBody::new(body, &body_of_stream, limits, stall);
                 TrackedBody::new(CountedBody { body, running }, progress)
             });
@@ -226,36 +237,12 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
     }
 }
 
-/// Waits until the body of a request is there, or as much of it as is buffered; then passes the request on.
-async fn pass_on(
-    mut parts: Parts,
-    mut inbound: Inbound,
-    total: &SharedTimeout,
-) -> Result<Response<BufferedBody>, Failure> {
-    let (connection, exchange) = (Rc::clone(&inbound.connection), Rc::clone(&inbound.exchange));
-    let worker = &connection.worker;
-    let (method, uri) = (parts.method.clone(), parts.uri.clone());
-    let target = worker.rules.target(&mut parts);
-    let arrival = Arrival::new(&connection, &target, &parts);
-    let subject = LoggedRequest { connection: &connection, exchange: &exchange, method: &method, target: &uri };
-    subject.note_arrival(&arrival);
-    arrival.apply_timeouts(&mut inbound);
-    total.set(arrival.total_after(&connection));
-    if !inbound.is_upgrade && inbound.body.is_to_come() {
-        let reception = arrival.reception(&parts, &connection);
-        inbound.body.receive(reception, &connection).await?;
-        exchange.note(RequestRecord::note_asked);
+// === impl Waiting ===
+
+impl WaitingClient for Waiting<'_> {
+    fn poll_total(&mut self, context: &Context<'_>) -> Poll<()> {
+        self.0.poll(context)
     }
-    let user = arrival.user();
-    let future = worker.flow.call(arrival, parts, inbound);
-    let mut pending = PendingResponse::new(future, &exchange, &connection);
-    let response = poll_fn(|context| match Pin::new(&mut pending).poll(context) {
-        Poll::Ready(response) => Poll::Ready(response),
-        Poll::Pending => total.poll(context).map(|()| Err(pending.expire())),
-    });
-    let response = response.await?;
-    subject.note_response(&response, user.as_deref());
-    Ok(response)
 }
 
 // === impl Running ===

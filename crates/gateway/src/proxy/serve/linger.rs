@@ -57,7 +57,7 @@ mod tests {
         let mut wire = Wire::new(Stream::Plain(Socket::Tcp(listener.accept().await.unwrap().0)), &BufferPool::new());
         wire.input.extend_from_slice(&vec![b'x'; 60_000]);
         let wire = RefCell::new(ClientWire::new(wire));
-        // Its time never passes.
+        // The time of this timer never passes.
         let timer = CoarseTimer::new();
         let mut lingering = Box::pin(linger(&wire, &timer));
         {

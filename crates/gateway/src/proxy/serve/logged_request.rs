@@ -2,7 +2,8 @@
 
 use evenkeel::Rejected;
 use evenkeel_engine::User;
-use http::{Method, Response, Uri};
+use evenkeel_identity::Target;
+use http::Response;
 
 use crate::observe::log::{DeniedRequest, RejectedRequest};
 use crate::proxy::arrival::Arrival;
@@ -14,8 +15,7 @@ use crate::proxy::exchange::Exchange;
 pub(super) struct LoggedRequest<'a> {
     pub(super) connection: &'a Connection,
     pub(super) exchange: &'a Exchange,
-    pub(super) method: &'a Method,
-    pub(super) target: &'a Uri,
+    pub(super) target: &'a Target,
 }
 
 // === impl LoggedRequest ===
@@ -29,8 +29,8 @@ impl LoggedRequest<'_> {
             worker.rejections.denied(|| DeniedRequest {
                 request_id: self.exchange.id.to_str().unwrap_or_default(),
                 client: self.connection.identity.address(),
-                method: self.method.as_str(),
-                path: self.target.path(),
+                method: self.target.method().as_str(),
+                path: self.target.uri_as_sent().path(),
                 reason: denied.reason.as_str(),
             });
         }
@@ -43,8 +43,8 @@ impl LoggedRequest<'_> {
         self.connection.worker.rejections.rejected(|| RejectedRequest {
             request_id: self.exchange.id.to_str().unwrap_or_default(),
             user: user.map_or("", |user| &user.name),
-            method: self.method.as_str(),
-            path: self.target.path(),
+            method: self.target.method().as_str(),
+            path: self.target.uri_as_sent().path(),
             flow_schema: rejected.flow_schema(),
             priority_level: rejected.priority_level(),
             reason: rejected.reason.as_str(),

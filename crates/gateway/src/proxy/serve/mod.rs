@@ -8,6 +8,7 @@ mod http2;
 mod http2_head;
 mod linger;
 mod logged_request;
+mod pass_on;
 mod pending;
 mod relay;
 mod response_head;

@@ -34,7 +34,7 @@ impl PendingResponse {
     /// The time for the whole request is over: one that waits leaves its queue as a request that timed out.
     pub(super) fn expire(&mut self) -> Failure {
         if let Some(future) = &mut self.future {
-            future.as_mut().expire();
+            Pin::new(future).expire();
         }
         Failure::TotalTimeout
     }
@@ -47,7 +47,7 @@ impl Future for PendingResponse {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let Some(future) = &mut this.future else { return Poll::Pending };
-        if let Poll::Ready(Ok(response)) = future.as_mut().poll(context) {
+        if let Poll::Ready(Ok(response)) = Pin::new(future).poll(context) {
             this.future = None;
             let response = response.map(|body| BufferedBody::passed(body, &this.exchange, &this.connection));
             return Poll::Ready(Ok(response));

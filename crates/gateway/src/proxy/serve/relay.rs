@@ -50,7 +50,7 @@ impl Relay<'_> {
     /// Sends the body, or only what is on the wire already if there is none.
     pub(super) async fn run(&mut self, body: &mut BufferedBody, encoder: Option<Encoder>) -> Result<(), RelayError> {
         let worker = &self.connection.worker;
-        let mut stall = IdleTimeout::new(&worker.timer, self.exchange, self.exchange.timeouts().stall);
+        let mut stall = IdleTimeout::new(&worker.timer, self.exchange, self.exchange.timeouts.stall);
         let result = self.send(body, encoder, &mut stall).await;
         if result == Err(RelayError::Time) {
             self.exchange.note(|record| record.note_cut_off(TIMEOUT));

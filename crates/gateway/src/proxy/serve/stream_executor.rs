@@ -86,7 +86,7 @@ impl StreamRequest {
 impl Limits {
     fn new(request: StreamRequest) -> Self {
         let worker = &request.worker;
-        let after = request.exchange.timeouts().stall;
+        let after = request.exchange.timeouts.stall;
         let idle = IdleTimeout::new(&worker.timer, &request.exchange, after);
         let unread = StreamTimeout::new(Arc::clone(&request.progress), idle, after);
         let minimum_rate = MinimumRate::new(&worker.timer, worker.config.limits.body_bytes_per_second_min);

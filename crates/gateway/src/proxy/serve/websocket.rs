@@ -68,7 +68,7 @@ impl WebSocket {
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return response;
         }
-        let Some(upstream) = exchange.take_upgraded().filter(|_| self.is_agreed(response.headers())) else {
+        let Some(upstream) = response.body_mut().take_upgraded().filter(|_| self.is_agreed(response.headers())) else {
             return refuse(Failure::MalformedResponse);
         };
         *response.status_mut() = StatusCode::OK;
@@ -77,7 +77,7 @@ impl WebSocket {
             response.headers_mut().remove(name);
         }
         let running = (running, response.body_mut().take_long_running());
-        let stall = exchange.timeouts().stall;
+        let stall = exchange.timeouts.stall;
         tokio::task::spawn_local(run(self.stream, upstream, Rc::clone(worker), stall, running));
         response.map(|_| BufferedBody::own(ResponseBody::default()))
     }

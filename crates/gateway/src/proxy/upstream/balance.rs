@@ -44,9 +44,9 @@ pub(crate) struct Picked {
     started: Cell<Option<Instant>>,
 }
 
-/// A request that an upstream works on. It has one less when this is dropped.
+/// Counts a request that an upstream works on, until this is dropped.
 #[derive(Debug)]
-struct Place {
+struct CountedInFlight {
     upstream: Rc<Upstream>,
     /// Whether anybody compares the upstream with others.
     is_one_of_many: bool,
@@ -55,10 +55,10 @@ struct Place {
 /// A request that an upstream works on, and what goes with it for as long.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    _place: Place,
+    _counted: CountedInFlight,
     /// Since when, where somebody wants to know how long such requests take.
     timing: Option<(Rc<ServiceTimes>, Started)>,
-    /// Its place on a connection that it shares.
+    /// The place of the request on a connection that it shares.
     _stream: Option<Http2Stream>,
 }
 
@@ -82,7 +82,7 @@ impl Upstreams {
         Self { all, worker, turns: Cell::new(turns), weight, weight_min }
     }
 
-    /// Those that are there under new settings. An upstream for which nothing changes keeps its connections.
+    /// The upstreams under new settings. An upstream for which nothing changes keeps its connections.
     pub(crate) fn next_generation(
         &self,
         targets: &[Arc<UpstreamTarget>],
@@ -182,7 +182,7 @@ impl Upstreams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Well(u64, Reverse<i64>),
-    /// Its share is small as yet, and this request is not in it.
+    /// The share of the upstream is small as yet, and this request is not in it.
     Returning(u64, Reverse<i64>),
     Due,
     Out(Instant),
@@ -213,7 +213,7 @@ impl Picked {
         self.index
     }
 
-    /// It has responded, with this head.
+    /// The upstream has responded, with this head.
     pub(crate) fn note_response(&self, status: StatusCode, grpc: Option<GrpcStatus>) {
         let (upstream, target) = (&self.upstream, &self.upstream.target);
         let served = if error::is_error(status, grpc) { Served::Error } else { Served::Well };
@@ -234,7 +234,7 @@ impl Picked {
         }
     }
 
-    /// It did not respond, and is to blame for that. One that fails too often is down. It is taken out of the rotation, unless
+    /// The upstream did not respond, and is to blame for that. One that fails too often is taken out of the rotation, unless
     /// there is no other.
     pub(crate) fn note_unanswered(&self, unanswered: Unanswered) {
         let (upstream, target) = (&self.upstream, &self.upstream.target);
@@ -267,7 +267,7 @@ impl Picked {
         }
     }
 
-    /// It gets the request to work on.
+    /// The upstream gets the request to work on.
     pub(crate) fn begin(&self) -> InFlight {
         let upstream = &self.upstream;
         self.started.set(upstream.stopwatch.start(upstream.timer.now()));
@@ -277,8 +277,8 @@ impl Picked {
         if self.is_one_of_many {
             upstream.target.load.fetch_add(1, Relaxed);
         }
-        let place = Place { upstream: Rc::clone(upstream), is_one_of_many: self.is_one_of_many };
-        InFlight { _place: place, timing: None, _stream: None }
+        let counted = CountedInFlight { upstream: Rc::clone(upstream), is_one_of_many: self.is_one_of_many };
+        InFlight { _counted: counted, timing: None, _stream: None }
     }
 }
 
@@ -313,9 +313,9 @@ impl InFlight {
     }
 }
 
-// === impl Place ===
+// === impl CountedInFlight ===
 
-impl Drop for Place {
+impl Drop for CountedInFlight {
     fn drop(&mut self) {
         let upstream = &self.upstream;
         upstream.target.metrics.ended(upstream.worker);

@@ -44,7 +44,7 @@ pub(crate) async fn check_upstreams(mut generations: watch::Receiver<Arc<Generat
     let mut all: Vec<Checking> = Vec::new();
     loop {
         let settings = Arc::clone(&generations.borrow_and_update());
-        // Those whose settings have not changed go on.
+        // The checks of upstreams whose settings have not changed go on.
         all.retain(|checking| settings.upstreams.iter().any(|upstream| Arc::ptr_eq(upstream, &checking.upstream)));
         if let Some(check) = &settings.config.health.check {
             for upstream in &settings.upstreams {
@@ -63,7 +63,7 @@ pub(crate) async fn check_upstreams(mut generations: watch::Receiver<Arc<Generat
 
 async fn check_one(upstream: Arc<UpstreamTarget>, check: HealthCheckConfig, timer: Rc<CoarseTimer>) {
     let random = RandomState::new();
-    // The first one is soon, so that little is not known for long.
+    // The first check is soon, so that the state of the upstream is known early.
     let mut pause = varied(check.interval / JITTER, random.hash_one(0));
     for number in 1_u64.. {
         tokio::time::sleep(pause).await;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
 
-use super::{Place, Upstream, UpstreamTarget};
+use super::{Upstream, UpstreamLocation, UpstreamTarget};
 use crate::http1::Wire;
 use crate::net::open_files::OpenFiles;
 use crate::net::{Socket, Stream};
@@ -20,7 +20,7 @@ use crate::tls::Offer;
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
-    /// Its name has no address.
+    /// The name of the upstream has no address.
     #[error("{0}")]
     Unresolved(io::Error),
     #[error("{0}")]
@@ -79,10 +79,10 @@ impl UpstreamTarget {
     }
 
     async fn open_socket(&self, timer: &Rc<CoarseTimer>) -> Result<Socket, ConnectError> {
-        let stream = match &self.place {
-            Place::Unix(path) => return Ok(Socket::Unix(UnixStream::connect(path).await?)),
-            Place::Address(address) => TcpStream::connect(address).await?,
-            Place::Name(host, port) => {
+        let stream = match &self.location {
+            UpstreamLocation::Unix(path) => return Ok(Socket::Unix(UnixStream::connect(path).await?)),
+            UpstreamLocation::Address(address) => TcpStream::connect(address).await?,
+            UpstreamLocation::Name(host, port) => {
                 let addresses = tokio::net::lookup_host((&**host, *port)).await.map_err(ConnectError::Unresolved)?;
                 Attempts { untried: addresses, begun: Vec::new(), last_error: None }.first(timer).await?
             }
@@ -184,7 +184,7 @@ mod tests {
         for _ in 0..8 {
             let waiting = socket();
             waiting.set_nonblocking(true).unwrap();
-            // It is under way, be it for ever.
+            // The attempt is under way, be it for ever.
             let _ = waiting.connect(&address);
             all.push(waiting);
         }

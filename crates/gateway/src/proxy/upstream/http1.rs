@@ -63,9 +63,9 @@ struct Sending {
 /// How the sending half of a connection to an upstream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SendingEnd {
-    /// It stays open for the next request.
+    /// The connection stays open for the next request.
     Open,
-    /// It is to be closed: the client has left.
+    /// The connection is to be closed: the client has left.
     Closing,
     Closed,
 }
@@ -321,7 +321,7 @@ impl Sending {
         if self.end == SendingEnd::Open {
             self.end = SendingEnd::Closing;
             self.is_complete = true;
-            // It would keep the client's connection open.
+            // The body would keep the client's connection open.
             self.body = RequestBody::none();
         }
     }

@@ -133,7 +133,7 @@ async fn to_the_end(run: Run) {
     if let Err(error) = ended.await {
         tracing::debug!(%error, "an HTTP/2 connection to an upstream failed");
     }
-    // Those whose requests were not sent get them back.
+    // Requests that were not sent go back to their senders.
     let over = run.borrow_mut().take();
     drop(over);
 }

@@ -29,7 +29,7 @@ pub(crate) struct Stopwatch {
     budget: Cell<(u64, u8)>,
 }
 
-/// So many requests are measured in one tick.
+/// How many requests are measured in one tick, at most.
 const TIMED_PER_TICK: u8 = 8;
 
 // === impl Latencies ===
@@ -39,7 +39,7 @@ impl Latencies {
     pub(crate) fn stopwatch(&self) -> Stopwatch {
         let counters = Arc::<LatencyCounters>::default();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those of workers that have a successor.
+        // The samples of workers that a new generation has replaced.
         all.retain(|counters| counters.strong_count() > 0);
         all.push(Arc::downgrade(&counters));
         Stopwatch { counters, budget: Cell::new((0, TIMED_PER_TICK)) }
@@ -69,7 +69,7 @@ impl Stopwatch {
         (left > 0).then(Instant::now)
     }
 
-    /// Its response has begun. How long that took, if it was measured.
+    /// The response has begun. Returns how long that took, if it was measured.
     #[inline]
     pub(crate) fn stop(&self, started: Option<Instant>) -> Option<Duration> {
         self.counters.responses.fetch_add(1, Ordering::Relaxed);

@@ -43,7 +43,7 @@ pub(crate) use http1::{CallError, Http1Body, Http1Call, Http1Response};
 pub(crate) use http2::Negotiated;
 pub(crate) use http2_connection::Http2Stream;
 
-use health::{Change, Counts, Health};
+use health::{Change, Health, UpstreamCounts};
 use latency::{Latencies, Stopwatch};
 use pool::Pool;
 
@@ -51,8 +51,8 @@ use pool::Pool;
 #[derive(Debug)]
 pub(crate) struct UpstreamTarget {
     /// Where connections to it go.
-    place: Place,
-    /// Its host without the brackets of IPv6, or the path of its socket; and its port.
+    location: UpstreamLocation,
+    /// The host of the upstream without the brackets of IPv6, or the path of its socket; and its port.
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
     /// What people call it: host and port as they are in URLs, or its socket.
@@ -64,7 +64,7 @@ pub(crate) struct UpstreamTarget {
     pub(crate) protocol: Protocol,
     pub(crate) tls: Option<ClientTls>,
     pub(crate) metrics: UpstreamMetrics,
-    /// Its share of the requests beside the others.
+    /// The share of the requests that the upstream gets, beside the other upstreams.
     weight: u32,
     health: Health,
     load: AtomicUsize,
@@ -73,7 +73,7 @@ pub(crate) struct UpstreamTarget {
 
 /// Where connections to an upstream go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum UpstreamLocation {
     Address(SocketAddr),
     /// A name is looked up for each connection.
     Name(String, u16),
@@ -111,18 +111,19 @@ impl UpstreamTarget {
             UpstreamAddress::Url(url) => Some(url),
             UpstreamAddress::Unix(_) => None,
         };
-        let (is_tls, place) = (url.is_some_and(|url| url.scheme() == Some(&Scheme::HTTPS)), Place::of(&config.url));
-        let (host, port) = match &place {
-            Place::Address(address) => (address.ip().to_string(), Some(address.port())),
-            Place::Name(host, port) => (host.clone(), Some(*port)),
-            Place::Unix(path) => (path.display().to_string(), None),
+        let (is_tls, location) =
+            (url.is_some_and(|url| url.scheme() == Some(&Scheme::HTTPS)), UpstreamLocation::of(&config.url));
+        let (host, port) = match &location {
+            UpstreamLocation::Address(address) => (address.ip().to_string(), Some(address.port())),
+            UpstreamLocation::Name(host, port) => (host.clone(), Some(*port)),
+            UpstreamLocation::Unix(path) => (path.display().to_string(), None),
         };
         let open = || ClientTls::open(&config.tls, &format!("upstreams[{index}].tls"), &host);
         let tls = is_tls.then(open).transpose()?;
         let authority = url.and_then(Uri::authority).map_or_else(|| "localhost".to_owned(), ToString::to_string);
         let metrics = UpstreamMetrics::new(config.url.to_string().trim_end_matches('/'), workers);
         Ok(Self {
-            place,
+            location,
             host,
             port,
             name: url.map_or_else(|| config.url.to_string(), |_| authority.clone()),
@@ -138,7 +139,7 @@ impl UpstreamTarget {
         })
     }
 
-    /// Its counters, for the dashboard.
+    /// The counters of the upstream, for the dashboard.
     pub(crate) fn reading(&self) -> UpstreamReading {
         let [responses, timed, latency_sum_ns] = self.latencies.sums();
         let failures = |kind| self.metrics.failures(kind);
@@ -157,11 +158,11 @@ impl UpstreamTarget {
     }
 
     /// What came back from it, for the comparison with others.
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> UpstreamCounts {
         let (asked, waiting) = self.metrics.asked_and_waiting();
         let errors = self.metrics.errors();
         let served = self.metrics.responses_of_all_classes().saturating_sub(errors);
-        Counts { asked, waiting, served, failed: errors + self.metrics.attempts_unanswered() }
+        UpstreamCounts { asked, waiting, served, failed: errors + self.metrics.attempts_unanswered() }
     }
 
     /// Logs and counts a change of its health, beside other upstreams. A worker has noticed it.
@@ -188,9 +189,9 @@ impl UpstreamTarget {
     }
 }
 
-// === impl Place ===
+// === impl UpstreamLocation ===
 
-impl Place {
+impl UpstreamLocation {
     fn of(address: &UpstreamAddress) -> Self {
         let url = match address {
             UpstreamAddress::Unix(path) => return Self::Unix(path.clone()),

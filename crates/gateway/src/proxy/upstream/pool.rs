@@ -16,7 +16,8 @@ pub(crate) struct Pool {
     idle_max: Cell<usize>,
     idle_for_max: Duration,
     timer: Rc<CoarseTimer>,
-    /// Those of HTTP/2, each of which many requests share. The first that has room is taken, so that others grow old.
+    /// The connections of HTTP/2, each of which many requests share. A request takes the first that has room, so that the others
+    /// grow old.
     shared: RefCell<Vec<Rc<Http2Connection>>>,
     /// Held by the one who makes another: the others wait for that instead of making their own.
     pub(super) making: tokio::sync::Mutex<()>,

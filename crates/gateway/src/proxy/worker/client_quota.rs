@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenkeel_engine::User;
 use evenkeel_engine::implied_groups::UNAUTHENTICATED;
-
-use crate::config::masked;
+use evenkeel_identity::config::masked;
 
 /// What the clients of the gateway have, on all workers.
 #[derive(Debug)]
@@ -21,7 +20,7 @@ pub(crate) struct ClientQuotas {
     streams_max: AtomicUsize,
     /// The gRPC calls of all clients that have seats and have sent no message.
     silent_calls: AtomicUsize,
-    counts: Mutex<HashMap<Key, Arc<Counts>>>,
+    counts: Mutex<HashMap<ClientKey, Arc<ClientCounts>>>,
 }
 
 /// The client of one connection. The connection is counted until the last clone is dropped.
@@ -39,9 +38,9 @@ pub(crate) struct HostedConnection {
 #[derive(Debug)]
 enum HostedOwner {
     /// The address that it comes from: no request has said who is calling.
-    Address(Arc<Counts>),
+    Address(Arc<ClientCounts>),
     /// The user of its first request that did.
-    User(Arc<Counts>),
+    User(Arc<ClientCounts>),
     /// A trusted proxy, which has no limits.
     Proxy,
 }
@@ -59,7 +58,7 @@ pub(crate) struct SilentCall(ClientQuota);
 struct OfConnection {
     clients: Arc<ClientQuotas>,
     /// None for a trusted proxy: it speaks for many clients, and has no limits.
-    owner: RefCell<Option<Arc<Counts>>>,
+    owner: RefCell<Option<Arc<ClientCounts>>>,
     /// Whether a request has said who is calling. Nobody looks a second time.
     is_identified: Cell<bool>,
     streams: Cell<usize>,
@@ -68,14 +67,14 @@ struct OfConnection {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
+enum ClientKey {
     Address(IpAddr),
     User(String),
 }
 
 #[derive(Debug)]
-struct Counts {
-    key: Key,
+struct ClientCounts {
+    key: ClientKey,
     connections: AtomicUsize,
     streams: AtomicUsize,
     silent_calls: AtomicUsize,
@@ -105,7 +104,7 @@ impl ClientQuotas {
 
     /// A connection from this address. None if the client has too many.
     pub(crate) fn open(self: &Arc<Self>, address: IpAddr, is_trusted_proxy: bool) -> Option<ClientQuota> {
-        let owner = if is_trusted_proxy { None } else { Some(self.add_connection(Key::address(address))?) };
+        let owner = if is_trusted_proxy { None } else { Some(self.add_connection(ClientKey::address(address))?) };
         Some(ClientQuota(Rc::new(OfConnection {
             clients: Arc::clone(self),
             owner: RefCell::new(owner),
@@ -121,18 +120,18 @@ impl ClientQuotas {
         let owner = if is_trusted_proxy {
             HostedOwner::Proxy
         } else {
-            HostedOwner::Address(self.add_connection(Key::address(address))?)
+            HostedOwner::Address(self.add_connection(ClientKey::address(address))?)
         };
         Some(HostedConnection { clients: Arc::clone(self), owner: Mutex::new(owner) })
     }
 
-    fn counts(&self) -> MutexGuard<'_, HashMap<Key, Arc<Counts>>> {
+    fn counts(&self) -> MutexGuard<'_, HashMap<ClientKey, Arc<ClientCounts>>> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add_connection(&self, key: Key) -> Option<Arc<Counts>> {
+    fn add_connection(&self, key: ClientKey) -> Option<Arc<ClientCounts>> {
         let mut all = self.counts();
-        let counts = all.entry(key).or_insert_with_key(|key| Arc::new(Counts::new(key.clone())));
+        let counts = all.entry(key).or_insert_with_key(|key| Arc::new(ClientCounts::new(key.clone())));
         if counts.connections.load(Ordering::Relaxed) >= self.connections_max.load(Ordering::Relaxed) {
             return None;
         }
@@ -140,7 +139,7 @@ impl ClientQuotas {
         Some(Arc::clone(counts))
     }
 
-    fn remove_connection(&self, key: &Key) {
+    fn remove_connection(&self, key: &ClientKey) {
         let mut all = self.counts();
         if let Some(counts) = all.get(key)
             && counts.connections.fetch_sub(1, Ordering::Relaxed) <= 1
@@ -150,18 +149,18 @@ impl ClientQuotas {
     }
 }
 
-// === impl Counts ===
+// === impl ClientCounts ===
 
-impl Counts {
-    fn new(key: Key) -> Self {
+impl ClientCounts {
+    fn new(key: ClientKey) -> Self {
         let count = AtomicUsize::default;
         Self { key, connections: count(), streams: count(), silent_calls: count(), buffered_bytes: count() }
     }
 }
 
-// === impl Key ===
+// === impl ClientKey ===
 
-impl Key {
+impl ClientKey {
     fn address(address: IpAddr) -> Self {
         let address = address.to_canonical();
         Self::Address(if address.is_ipv6() { masked(address, IPV6_BITS) } else { address })
@@ -177,7 +176,7 @@ impl ClientQuota {
         if self.0.is_identified.replace(true) || user.is_in(UNAUTHENTICATED) {
             return true;
         }
-        let Some(new) = self.0.clients.add_connection(Key::User(user.name.to_string())) else {
+        let Some(new) = self.0.clients.add_connection(ClientKey::User(user.name.to_string())) else {
             self.0.is_identified.set(false);
             return false;
         };
@@ -262,7 +261,7 @@ impl HostedConnection {
         if user.groups.iter().any(|group| &**group == UNAUTHENTICATED) {
             return true;
         }
-        let Some(user) = self.clients.add_connection(Key::User(user.name.to_string())) else { return false };
+        let Some(user) = self.clients.add_connection(ClientKey::User(user.name.to_string())) else { return false };
         self.clients.remove_connection(&address.key);
         *owner = HostedOwner::User(user);
         true
@@ -356,7 +355,7 @@ mod tests {
         let kept: Vec<_> = ["ann", "ann", "bob", "bob"].map(&mut open_as).into();
         assert!(kept.iter().all(Option::is_some));
         assert!(open_as("ann").is_none());
-        // Whoever has proved nothing is told apart by the address.
+        // Clients that have not authenticated are told apart by their addresses.
         let nobody = User::new("system:anonymous", [UNAUTHENTICATED]);
         let nobodies: Vec<_> = (0..2).map(|_| open(&clients, "10.0.0.1").unwrap()).collect();
         assert!(nobodies.iter().all(|client| client.identify(&nobody)));
@@ -373,7 +372,7 @@ mod tests {
         assert!(open("10.0.0.1").is_none());
         let other = open("10.0.0.2").unwrap();
         assert!(clients.open_hosted("10.0.0.1".parse().unwrap(), true).is_some(), "a trusted proxy");
-        // Nobody has proved anything.
+        // No request has authenticated.
         assert!(first.identify(&User::new("system:anonymous", [UNAUTHENTICATED])) && open("10.0.0.1").is_none());
         let ann = User::new("ann", ["system:authenticated"]);
         assert!(first.identify(&ann) && first.identify(&ann), "it counts once");

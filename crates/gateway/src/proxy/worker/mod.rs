@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel::FlowControl;
+use evenkeel_identity::RequestRules;
 
 use crate::config::Config;
 use crate::gateway::generation::Generation;
@@ -25,7 +26,6 @@ use crate::observe::spans::Tracer;
 use crate::proxy::abandoned::{Abandoned, AbandonedWork};
 use crate::proxy::buffers::{BufferedBytes, Buffers};
 use crate::proxy::forward::{RequestIds, WorkerFlow};
-use crate::proxy::request_rules::RequestRules;
 use crate::proxy::service_times::ServiceTimes;
 use crate::proxy::upstream::Upstreams;
 use crate::timeouts::CoarseTimer;
@@ -37,7 +37,7 @@ pub(crate) use thread::{Stage, WorkerThread};
 
 /// What all workers share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedByWorkers {
     pub(crate) flow: FlowControl,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
@@ -97,7 +97,7 @@ struct Generations {
     workers: RefCell<Vec<Weak<Worker>>>,
 }
 
-/// So many requests whose clients have left are kept in any case. Beyond twice the number of seats, only requests that are
+/// How many requests whose clients have left are kept in any case. Beyond twice the number of seats, only requests that are
 /// exempt from limits can have been left behind.
 const ABANDONED_MIN: usize = 64;
 
@@ -111,7 +111,7 @@ impl Worker {
     /// The first generation of a worker, and what clients will have left to it.
     fn new(
         index: usize,
-        shared: &Shared,
+        shared: &SharedByWorkers,
         generation: &Generation,
         requests: Arc<RunningRequests>,
     ) -> (Rc<Self>, AbandonedWork) {

@@ -11,20 +11,20 @@ use tokio::sync::{Notify, oneshot, watch};
 
 use super::accept::accept_all;
 use super::listener::Listening;
-use super::{RunningRequests, Shared, Worker};
+use super::{RunningRequests, SharedByWorkers, Worker};
 use crate::gateway::generation::Generation;
 use crate::proxy::upstream::check_upstreams;
 
 /// The stage that the workers are told to enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// They accept connections.
+    /// The workers accept connections.
     Serving,
-    /// They end what they have begun.
+    /// The workers end what they have begun.
     Draining,
     /// The same, and another process accepts connections on their sockets.
     HandedOver,
-    /// They end at once.
+    /// The workers end at once.
     Stopped,
 }
 
@@ -54,7 +54,7 @@ const TIDY_PERIOD: Duration = Duration::from_millis(500);
 impl WorkerThread {
     pub(crate) fn start(
         index: usize,
-        shared: Arc<Shared>,
+        shared: Arc<SharedByWorkers>,
         listening: Vec<Listening>,
         generations: watch::Receiver<Arc<Generation>>,
         stage: watch::Receiver<Stage>,
@@ -91,7 +91,7 @@ impl WorkerThread {
 /// Serves until there is nothing left to do, or it is told to stop.
 async fn run(
     index: usize,
-    shared: &Shared,
+    shared: &SharedByWorkers,
     requests: Arc<RunningRequests>,
     listening: Vec<Listening>,
     mut generations: watch::Receiver<Arc<Generation>>,

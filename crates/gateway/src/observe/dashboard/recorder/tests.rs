@@ -9,7 +9,7 @@ use evenkeel::request::Arrived;
 use evenkeel::{Attributes, FlowControl, Preset, RequestInfo, User, WorkEstimate};
 
 use super::*;
-use crate::observe::frame::{EventKind, Queuing, State};
+use crate::observe::frame::{DiagnosisState, EventKind, Queuing};
 use crate::observe::metrics::Edit;
 
 /// A gateway without a network.
@@ -106,7 +106,7 @@ fn a_frame_tells_of_its_interval_and_not_of_its_end() {
     let schema = level.schemas.iter().find(|schema| schema.hits > 0).unwrap();
     assert_eq!((schema.hits, schema.rate), (4, 4.0));
     assert!(frame.levels.iter().flat_map(|level| &level.schemas).any(|schema| schema.hits == 0));
-    assert_eq!(frame.diagnosis.state, State::Well);
+    assert_eq!(frame.diagnosis.state, DiagnosisState::Well);
     let past = bench.history.of("everyone").unwrap();
     assert_eq!((past.in_use.len(), past.until_ms), (1, frame.time_ms));
 }
@@ -128,7 +128,7 @@ fn waiting_and_rejected_requests_are_in_the_frame_and_in_the_diagnosis() {
     let frame = bench.frame();
     let wait = frame.level("everyone").unwrap().wait_ms.unwrap();
     assert!((1000.0..=2000.0).contains(&wait.p99), "{wait:?}");
-    assert_eq!((frame.diagnosis.state, frame.diagnosis.level.as_deref()), (State::Slow, Some("everyone")));
+    assert_eq!((frame.diagnosis.state, frame.diagnosis.level.as_deref()), (DiagnosisState::Slow, Some("everyone")));
     let text = &frame.diagnosis.text;
     assert!(text.contains("of it is greedy behind its own requests, which hold "), "{text}");
     let level = frame.level("everyone").unwrap();
@@ -178,7 +178,7 @@ fn a_slow_upstream_is_told_apart_from_flow_control() {
     };
     bench.frame();
     let frames: Vec<_> = (0..30).map(|_| second(&mut bench, 10)).collect();
-    assert!(frames.iter().all(|frame| frame.diagnosis.state == State::Well));
+    assert!(frames.iter().all(|frame| frame.diagnosis.state == DiagnosisState::Well));
     let frame = (0..10).map(|_| second(&mut bench, 60)).last().unwrap();
     let upstream = &frame.upstreams[0];
     assert_eq!((upstream.latency_ms, upstream.responses), (Some(60.0), 100.0));

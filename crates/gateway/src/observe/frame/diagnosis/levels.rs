@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::{Delay, Diagnosis, Flow, Frame, Level, State};
+use super::super::{Delay, Diagnosis, DiagnosisState, Flow, Frame, Level};
 use super::words::{clock, flow_name, milliseconds, quantity};
 use super::{QUIET, RATE_MIN};
 
@@ -56,7 +56,7 @@ enum Cause<'a> {
     LongRunning,
     /// This flow holds most of the seats.
     Holder(&'a Flow),
-    /// So much of the waiting of the last minute was behind this flow, in requests of its own or of others.
+    /// How much of the waiting of the last minute was behind this flow, in requests of its own or of others.
     Behind {
         flow: &'a Flow,
         share: f64,
@@ -92,14 +92,14 @@ impl<'a> Levels<'a> {
     pub(super) fn failing(&self) -> Option<Diagnosis> {
         let all = self.present().filter(|one| one.is_failing() && one.greedy().is_none());
         let worst = all.max_by(|a, b| a.rejected_by_us().total_cmp(&b.rejected_by_us()))?;
-        Some(self.told(worst, State::Failing))
+        Some(self.told(worst, DiagnosisState::Failing))
     }
 
     /// Requests wait, and not only those of one client.
     pub(super) fn slow(&self) -> Option<Diagnosis> {
         let all = self.present().filter(|one| !one.is_failing() && one.greedy().is_none());
         let worst = all.max_by(|a, b| a.wait().total_cmp(&b.wait()))?;
-        Some(self.told(worst, State::Slow))
+        Some(self.told(worst, DiagnosisState::Slow))
     }
 
     /// Requests failed or waited a moment ago.
@@ -120,7 +120,7 @@ impl<'a> Levels<'a> {
         };
         let ago = milliseconds(quiet(worst.quiet_ms));
         let text = format!("recovering: {name} {what} until {ago} ago, {now}");
-        Some(Diagnosis { state: State::Slow, text, level: Some(name.clone()) })
+        Some(Diagnosis { state: DiagnosisState::Slow, text, level: Some(name.clone()) })
     }
 
     /// One client sends more than its share, and nobody else suffers from it.
@@ -137,7 +137,7 @@ impl<'a> Levels<'a> {
         } else {
             limited_by_itself(level, flow)
         };
-        Some(Diagnosis { state: State::Well, text, level: Some(level.name.clone()) })
+        Some(Diagnosis { state: DiagnosisState::Well, text, level: Some(level.name.clone()) })
     }
 
     fn present(&self) -> impl Iterator<Item = &Trouble<'a>> {
@@ -145,7 +145,7 @@ impl<'a> Levels<'a> {
     }
 
     /// The trouble, its cause, and what else the reader should know.
-    fn told(&self, trouble: &Trouble<'_>, state: State) -> Diagnosis {
+    fn told(&self, trouble: &Trouble<'_>, state: DiagnosisState) -> Diagnosis {
         let level = trouble.level;
         let mut text = format!("{}: {}", trouble.symptom(), trouble.cause_in_words());
         // Seats have nothing to do with a limit of long-running requests.
@@ -409,7 +409,11 @@ pub(super) fn behind_its_own_requests(last: &Frame) -> Option<Diagnosis> {
     if flow.held == 0 || all.any(|(_, flow)| waits_long(flow)) {
         return None;
     }
-    Some(Diagnosis { state: State::Well, text: limited_by_itself(level, flow), level: Some(level.name.clone()) })
+    Some(Diagnosis {
+        state: DiagnosisState::Well,
+        text: limited_by_itself(level, flow),
+        level: Some(level.name.clone()),
+    })
 }
 
 fn limited_by_itself(level: &Level, flow: &Flow) -> String {

@@ -1,6 +1,6 @@
 //! What is wrong beside upstreams and levels: buffers, exempt requests, objects and their store.
 
-use super::super::{Diagnosis, Frame, State};
+use super::super::{Diagnosis, DiagnosisState, Frame};
 use super::words::mebibytes;
 
 /// Buffers are full from this part of their limit on: what is asked for next may not fit.
@@ -19,7 +19,7 @@ pub(super) fn buffers(last: &Frame) -> Option<Diagnosis> {
         mebibytes(used),
         mebibytes(limit),
     );
-    Some(Diagnosis { state: State::Failing, text, level: None })
+    Some(Diagnosis { state: DiagnosisState::Failing, text, level: None })
 }
 
 /// Requests without a limit take more of the service than all others may.
@@ -33,7 +33,7 @@ pub(super) fn exempt(last: &Frame) -> Option<Diagnosis> {
         "exempt requests use {} seats beside the {} of all other levels: nothing limits those of {}",
         server.exempt, server.concurrency, most.name,
     );
-    Some(Diagnosis { state: State::Slow, text, level: Some(most.name.clone()) })
+    Some(Diagnosis { state: DiagnosisState::Slow, text, level: Some(most.name.clone()) })
 }
 
 /// Objects that are not in effect as somebody meant them.
@@ -53,5 +53,5 @@ pub(super) fn objects(last: &Frame) -> Option<Diagnosis> {
             many => format!("{many} flow schemas are not used: the level {level} of {schema} does not exist"),
         }
     };
-    Some(Diagnosis { state: State::Slow, text, level: None })
+    Some(Diagnosis { state: DiagnosisState::Slow, text, level: None })
 }

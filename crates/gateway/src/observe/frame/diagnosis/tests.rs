@@ -48,7 +48,7 @@ fn upstream(name: &str, now: f64, before: f64, changed_ms: Option<u64>) -> Upstr
 /// 12:03 UTC on some day.
 const NOON: u64 = (12 * 60 + 3) * 60_000 + 86_400_000 * 20_000;
 
-/// Somebody waits, and something else may be the matter too.
+/// A frame in which requests wait, and in which something else may be wrong too.
 fn with(change: impl Fn(&mut Frame)) -> Frame {
     let mut frame = frame(vec![busy(), level("workload-high", 120, 0)]);
     change(&mut frame);
@@ -59,7 +59,7 @@ fn slow(frame: &mut Frame) {
     frame.upstreams = vec![upstream("a:1", 72.0, 12.0, Some(NOON))];
 }
 
-fn check(cases: Vec<(Frame, State, &str)>) {
+fn check(cases: Vec<(Frame, DiagnosisState, &str)>) {
     for (frame, state, text) in cases {
         let found = diagnose(&[frame]);
         assert_eq!((found.text.as_str(), found.state), (text, state));
@@ -71,13 +71,13 @@ fn one_sentence_says_who_waits_and_why() {
     check(vec![
         (
             with(|_| {}),
-            State::Slow,
+            DiagnosisState::Slow,
             "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 190 of 245 seats; 120 seats of other \
              levels are idle and not lendable",
         ),
         (
             with(|frame| frame.levels[1].floor = 20),
-            State::Slow,
+            DiagnosisState::Slow,
             "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 190 of 245 seats; 20 seats of other \
              levels are idle and not lendable",
         ),
@@ -86,7 +86,7 @@ fn one_sentence_says_who_waits_and_why() {
                 frame.levels[1].floor = 20;
                 frame.server.borrowing = "periodic".to_owned();
             }),
-            State::Slow,
+            DiagnosisState::Slow,
             "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 190 of 245 seats; 100 idle seats of \
              other levels are lent when seats are divided next, every ten seconds",
         ),
@@ -95,7 +95,7 @@ fn one_sentence_says_who_waits_and_why() {
                 frame.levels[1].floor = 20;
                 frame.levels[0].limit = 245;
             }),
-            State::Slow,
+            DiagnosisState::Slow,
             "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 190 of 245 seats; it may not borrow, \
              although 120 seats of other levels are idle",
         ),
@@ -104,7 +104,7 @@ fn one_sentence_says_who_waits_and_why() {
                 frame.levels[0].delays = vec![delay(0, 0, 0.9)];
                 frame.levels[1].in_use = 120;
             }),
-            State::Slow,
+            DiagnosisState::Slow,
             "workload-low waits 80 ms at p99: 90 % of it is batch-7 behind its own requests, which hold 190 of 245 seats",
         ),
         (
@@ -117,7 +117,7 @@ fn one_sentence_says_who_waits_and_why() {
                 frame.levels[0].flows.iter_mut().for_each(|flow| flow.held = 0);
                 frame.levels[1].in_use = 120;
             }),
-            State::Slow,
+            DiagnosisState::Slow,
             "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which had 100 of 100 seats on average in the last \
              minute; there are 600 → 300 seats since 12:03 UTC",
         ),
@@ -126,7 +126,7 @@ fn one_sentence_says_who_waits_and_why() {
                 frame.levels[0].delays.clear();
                 frame.levels[0].rejected = [("queue-full".to_owned(), 120.0), ("time-out".to_owned(), 3.0)].into();
             }),
-            State::Failing,
+            DiagnosisState::Failing,
             "workload-low rejects 123 requests a second (queue-full): batch-7 holds 190 of 245 seats; 120 seats of other \
              levels are idle and not lendable",
         ),
@@ -136,7 +136,7 @@ fn one_sentence_says_who_waits_and_why() {
                 (frame.levels[0].flows[0].rejected, frame.levels[0].flows[1].rejected) = (49.0, 1.0);
                 frame.levels[1].in_use = 120;
             }),
-            State::Well,
+            DiagnosisState::Well,
             "one client is limited as intended, the others are fine: batch-7 has 50 requests a second rejected \
              (queue-full) and holds 190 of 245 seats of workload-low",
         ),
@@ -146,7 +146,7 @@ fn one_sentence_says_who_waits_and_why() {
                 (frame.levels[0].flows[1].rejected, frame.levels[1].in_use) = (5.0, 120);
                 (frame.levels[0].flows[1].queued, frame.levels[0].flows[1].queued_ms) = (3, 9000.0);
             }),
-            State::Failing,
+            DiagnosisState::Failing,
             "workload-low rejects 5 requests a second (time-out): all of them are from alice; 71 % of the waiting behind \
              batch-7, which holds 190 of 245 seats",
         ),
@@ -156,7 +156,7 @@ fn one_sentence_says_who_waits_and_why() {
                 (frame.levels[0].flows[0].held, frame.levels[0].flows[1].held) = (0, 240);
                 frame.levels[1].in_use = 120;
             }),
-            State::Slow,
+            DiagnosisState::Slow,
             "workload-low waits 80 ms at p99: alice holds 240 of 245 seats",
         ),
     ]);
@@ -167,7 +167,7 @@ fn upstreams_are_told_apart_from_flow_control() {
     check(vec![
         (
             with(slow),
-            State::Slow,
+            DiagnosisState::Slow,
             "not flow control: the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean), demand is \
              unchanged",
         ),
@@ -176,7 +176,7 @@ fn upstreams_are_told_apart_from_flow_control() {
                 slow(frame);
                 (frame.server.demand, frame.server.demand_before) = (300.0, Some(100.0));
             }),
-            State::Slow,
+            DiagnosisState::Slow,
             "the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean) while demand grew threefold",
         ),
         (
@@ -184,7 +184,7 @@ fn upstreams_are_told_apart_from_flow_control() {
                 slow(frame);
                 (frame.server.demand, frame.server.demand_before) = (20.0, Some(100.0));
             }),
-            State::Slow,
+            DiagnosisState::Slow,
             "not flow control: the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean), demand has not \
              grown",
         ),
@@ -194,7 +194,7 @@ fn upstreams_are_told_apart_from_flow_control() {
                 frame.upstreams.push(upstream("b:2", 5.0, 4.0, None));
                 frame.upstreams[0].latency_ms = Some(24.0);
             }),
-            State::Slow,
+            DiagnosisState::Slow,
             "not flow control: the upstream a:1 got twice as slow at 12:03 UTC (12 ms → 24 ms at the mean), demand is \
              unchanged",
         ),
@@ -203,7 +203,7 @@ fn upstreams_are_told_apart_from_flow_control() {
                 frame.upstreams = vec![upstream("a:1", 1.0, 1.0, None), upstream("b:2", 1.0, 1.0, None)];
                 frame.upstreams[1].is_out = true;
             }),
-            State::Failing,
+            DiagnosisState::Failing,
             "not flow control: the upstream b:2 fails and gets no requests; 1 of 2 upstreams serve",
         ),
         (
@@ -213,7 +213,7 @@ fn upstreams_are_told_apart_from_flow_control() {
                 frame.upstreams = vec![failing("a:1"), failing("b:2"), upstream("c:3", 1.0, 1.0, None)];
                 frame.upstreams[0].out_cause = Some(OutCause::Check);
             }),
-            State::Failing,
+            DiagnosisState::Failing,
             "not flow control: 2 of 3 upstreams fail, b:2 closes connections before it has responded: 6 of 24 requests a \
              second fail",
         ),
@@ -222,12 +222,12 @@ fn upstreams_are_told_apart_from_flow_control() {
                 frame.server.upstream_failures = 40.0;
                 frame.levels[0].dispatched = 90.0;
             }),
-            State::Failing,
+            DiagnosisState::Failing,
             "not flow control: upstreams fail 40 of 90 requests a second; the log says why",
         ),
         (
             with(|frame| frame.upstreams = vec![Upstream { is_out: true, ..upstream("a:1", 1.0, 1.0, None) }]),
-            State::Failing,
+            DiagnosisState::Failing,
             "not flow control: the upstream a:1 fails; the log says why",
         ),
     ]);
@@ -238,7 +238,7 @@ fn all_is_well_if_nobody_waits_for_long() {
     check(vec![
         (
             frame(vec![level("a", 300, 12), level("b", 300, 0)]),
-            State::Well,
+            DiagnosisState::Well,
             "all is well: 12 of 600 seats are in use, no request waits",
         ),
         (
@@ -247,12 +247,12 @@ fn all_is_well_if_nobody_waits_for_long() {
                 waiting: 3,
                 ..level("a", 300, 300)
             }]),
-            State::Well,
+            DiagnosisState::Well,
             "all is well: 300 of 600 seats are in use, 3 requests wait, not for long",
         ),
         (
             frame(vec![Level { queuing: Some(Queuing::Exempt), ..busy() }]),
-            State::Well,
+            DiagnosisState::Well,
             "all is well: 245 of 600 seats are in use, 12 requests wait, not for long",
         ),
     ]);
@@ -266,9 +266,9 @@ fn requests_that_never_start_are_not_well() {
     assert_eq!(found.text, "all is well: 245 of 600 seats are in use, 12 requests wait");
     let found = diagnose(&vec![stuck.clone(); 5]);
     let text = "workload-low has started no request for 5.0 s, 12 wait: batch-7 holds 190 of 245 seats";
-    assert_eq!((found.text.as_str(), found.state), (text, State::Slow));
+    assert_eq!((found.text.as_str(), found.state), (text, DiagnosisState::Slow));
     let started = frame(vec![Level { dispatched: 1.0, ..stuck.levels[0].clone() }]);
-    assert_eq!(diagnose(&[vec![stuck; 5], vec![started]].concat()).state, State::Well);
+    assert_eq!(diagnose(&[vec![stuck; 5], vec![started]].concat()).state, DiagnosisState::Well);
 }
 
 #[test]
@@ -278,8 +278,8 @@ fn a_bad_second_is_remembered_for_ten() {
     let mut frames = vec![bad];
     frames.resize(10, good.clone());
     let found = diagnose(&frames);
-    assert_eq!((found.state, found.level.as_deref()), (State::Slow, Some("workload-low")));
+    assert_eq!((found.state, found.level.as_deref()), (DiagnosisState::Slow, Some("workload-low")));
     frames.push(good);
-    assert_eq!(diagnose(&frames).state, State::Well);
+    assert_eq!(diagnose(&frames).state, DiagnosisState::Well);
     assert_eq!(diagnose(&[]), Diagnosis::default());
 }

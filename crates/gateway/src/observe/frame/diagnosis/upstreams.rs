@@ -1,6 +1,6 @@
 //! Upstreams that fail, or are slower than they were.
 
-use super::super::{Diagnosis, Frame, State, Upstream};
+use super::super::{Diagnosis, DiagnosisState, Frame, Upstream};
 use super::words::{clock, milliseconds, part_of, times};
 use super::{QUIET, RATE_MIN};
 
@@ -78,7 +78,7 @@ pub(super) fn failing(frames: &[Frame], last: &Frame) -> Option<Diagnosis> {
         (1, 1) => format!("not flow control: the upstream {name} {words}{fail}"),
         (1, _) => {
             let fate = if is_out { " and gets no requests" } else { "" };
-            // Those that it failed before it was taken out do not matter any more.
+            // Requests that the upstream failed before it was taken out do not matter any more.
             let fail = if is_out { "" } else { &*fail };
             format!("not flow control: the upstream {name} {words}{fate}{fail}; {} of {all} upstreams serve", all - 1)
         }
@@ -87,7 +87,7 @@ pub(super) fn failing(frames: &[Frame], last: &Frame) -> Option<Diagnosis> {
             format!("not flow control: {count} of {all} upstreams fail, {name} {words}{fail}")
         }
     };
-    Some(Diagnosis { state: State::Failing, text, level: None })
+    Some(Diagnosis { state: DiagnosisState::Failing, text, level: None })
 }
 
 /// Requests fail behind the gateway, and nobody knows at which upstream.
@@ -102,7 +102,7 @@ fn failing_somewhere(frames: &[Frame]) -> Option<Diagnosis> {
     }
     let rates = part_of(failures, started.max(failures));
     let text = format!("not flow control: upstreams fail {rates}; the log says why");
-    Some(Diagnosis { state: State::Failing, text, level: None })
+    Some(Diagnosis { state: DiagnosisState::Failing, text, level: None })
 }
 
 fn failed(one: &Upstream) -> f64 {
@@ -134,5 +134,5 @@ pub(super) fn slower(last: &Frame) -> Option<Diagnosis> {
         milliseconds(upstream.latency_ms.unwrap_or_default()),
         if is_demand { " " } else { ", " },
     );
-    Some(Diagnosis { state: State::Slow, text, level: None })
+    Some(Diagnosis { state: DiagnosisState::Slow, text, level: None })
 }

@@ -13,7 +13,7 @@ use crate::observe::frame::OutCause;
 
 /// What has been counted for an upstream since it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Counts {
+pub(crate) struct UpstreamCounts {
     /// Requests that were sent to it.
     pub(crate) asked: u64,
     /// Requests that wait for its response.
@@ -27,7 +27,7 @@ pub(crate) struct Counts {
 /// What is remembered of an upstream from one look to the next.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TrackRecord {
-    last: Option<(Instant, Counts)>,
+    last: Option<(Instant, UpstreamCounts)>,
     /// Errors that were more than their tolerated share, as a running sum that never falls below zero.
     score: f64,
     /// What came back lately; older events weigh less.
@@ -55,7 +55,7 @@ struct Silence {
 #[derive(Debug)]
 pub(super) struct Case<'a> {
     pub(super) record: &'a mut TrackRecord,
-    pub(super) counts: Counts,
+    pub(super) counts: UpstreamCounts,
     pub(super) out: Option<OutCause>,
     /// Since when a request probes it.
     pub(super) trial_since: Option<Instant>,
@@ -162,7 +162,7 @@ fn decide(
 
 impl TrackRecord {
     /// Adds what has happened since the last look.
-    fn note(&mut self, now: Instant, counts: Counts, others_asked: u64, config: &HealthConfig) {
+    fn note(&mut self, now: Instant, counts: UpstreamCounts, others_asked: u64, config: &HealthConfig) {
         let (last_at, last) = self.last.replace((now, counts)).unwrap_or((now, counts));
         let served = float(counts.served.saturating_sub(last.served));
         let failed = float(counts.failed.saturating_sub(last.failed));
@@ -198,9 +198,9 @@ impl TrackRecord {
     }
 
     /// Whether nothing comes back from it, and that is no accident.
-    fn is_silent(&self, is_late: impl Fn(Instant) -> bool, all: &[Case<'_>], own: Counts) -> bool {
+    fn is_silent(&self, is_late: impl Fn(Instant) -> bool, all: &[Case<'_>], own: UpstreamCounts) -> bool {
         let Some(silence) = self.silence.filter(|silence| is_late(silence.since)) else { return false };
-        let all_of = |count: fn(&Counts) -> u64| all.iter().map(|case| count(&case.counts)).sum::<u64>();
+        let all_of = |count: fn(&UpstreamCounts) -> u64| all.iter().map(|case| count(&case.counts)).sum::<u64>();
         let asked = all_of(|counts| counts.asked).saturating_sub(own.asked + silence.others_asked);
         let waiting = all_of(|counts| counts.waiting).saturating_sub(own.waiting);
         // Of the requests that the others have been sent in the same time, so many wait.

@@ -14,7 +14,7 @@ use crate::observe::frame::OutCause;
 use crate::observe::metrics::UpstreamMetrics;
 
 pub(crate) use comparison::compare_upstreams;
-pub(super) use judge::Counts;
+pub(super) use judge::UpstreamCounts;
 pub(super) use pace::Pace;
 pub(super) use standing::{Change, Condition, FULL_SHARE};
 pub(crate) use standing::{Purpose, Served};
@@ -100,7 +100,7 @@ impl Health {
         self.standing().abandon_trial();
     }
 
-    /// It has responded.
+    /// The upstream has responded.
     pub(super) fn note_response(&self, served: Served, purpose: Purpose) -> Option<Change> {
         if !self.is_suspect.load(Ordering::Acquire) {
             return None;
@@ -117,12 +117,12 @@ impl Health {
             }
             (Unanswered::Response, Purpose::Trial) => self
                 .update(now, |standing| standing.trial_since().and_then(|_| standing.trial_failed(now, &self.config))),
-            // Those are compared with the others'.
+            // Failures of this kind are compared with those of other upstreams.
             (Unanswered::Response, Purpose::Service) => None,
         }
     }
 
-    /// Its health check has passed or failed.
+    /// A health check of the upstream has passed or failed.
     pub(super) fn note_check(&self, has_passed: bool, now: Instant, check: &HealthCheckConfig) -> Option<Change> {
         self.update(now, |standing| standing.checked(has_passed, now, check))
     }

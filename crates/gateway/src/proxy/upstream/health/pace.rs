@@ -98,7 +98,7 @@ pub(super) fn compare(paces: &mut [(&Pace, &mut PaceSeen)]) -> Option<Duration> 
         let Some(mut mean) = pace.mean() else { continue };
         let samples = pace.samples();
         if std::mem::replace(&mut seen.samples, samples) == samples {
-            // It may have become faster. Nobody knows while it gets no requests.
+            // The upstream may have become faster. Nobody knows while it gets no requests.
             mean += (best - mean) * FORGOTTEN;
             pace.set_mean(mean);
         }

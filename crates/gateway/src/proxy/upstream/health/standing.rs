@@ -22,7 +22,7 @@ pub(super) struct Standing {
 
 #[derive(Debug, Clone, Copy)]
 enum Service {
-    /// It gets requests; since when, if it was out before.
+    /// The upstream gets requests; since when, if it was out before.
     In(Option<Instant>),
     Ejected(Ejection),
 }
@@ -30,7 +30,7 @@ enum Service {
 #[derive(Debug, Clone, Copy)]
 struct Ejection {
     cause: OutCause,
-    /// Its latest failure.
+    /// The latest failure of the upstream.
     since: Instant,
     until: Instant,
     /// Since when a request probes whether it serves again.
@@ -60,7 +60,7 @@ pub(crate) enum Condition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Served {
     Well,
-    /// Its response says that it failed.
+    /// The response of the upstream is one of a failure.
     Error,
 }
 
@@ -74,11 +74,11 @@ pub(crate) enum Purpose {
 /// What an event changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It gets no requests for this time.
+    /// The upstream gets no requests for this time.
     Ejected(OutCause, Duration),
     /// A probe request has failed: it gets none for longer.
     StillEjected(Duration),
-    /// It gets requests again.
+    /// The upstream gets requests again.
     Back,
     CheckFails,
     CheckPasses,
@@ -113,7 +113,7 @@ impl Standing {
             Service::Ejected(Ejection { trial: Some(_), .. }) if purpose == Purpose::Trial => {
                 self.trial_failed(now, config)
             }
-            // It was asked because there is no other, and its pause is over.
+            // The upstream was asked because there is no other one, and its pause is over.
             Service::Ejected(ejection) if ejection.trial.is_none() && now >= ejection.until => {
                 self.trial_failed(now, config)
             }
@@ -121,7 +121,7 @@ impl Standing {
         }
     }
 
-    /// It is to get no requests for a while.
+    /// The upstream is to get no requests for a while.
     pub(super) fn eject(&mut self, cause: OutCause, now: Instant, config: &HealthConfig) -> Option<Change> {
         let Service::In(since) = self.service else { return None };
         if since.is_none_or(|since| now.saturating_duration_since(since) >= config.pause_max) {
@@ -147,7 +147,7 @@ impl Standing {
         pause
     }
 
-    /// It has responded.
+    /// The upstream has responded.
     pub(super) fn responded(
         &mut self,
         served: Served,
@@ -204,7 +204,7 @@ impl Standing {
         }
     }
 
-    /// Its health check has passed or failed.
+    /// A health check of the upstream has passed or failed.
     pub(super) fn checked(&mut self, has_passed: bool, now: Instant, config: &HealthCheckConfig) -> Option<Change> {
         let is_failing = self.check.failing_since.is_some();
         if has_passed != is_failing {

@@ -21,7 +21,7 @@ struct Fleet {
     now: Instant,
     config: HealthConfig,
     manners: Vec<Manner>,
-    counts: Vec<Counts>,
+    counts: Vec<UpstreamCounts>,
     records: Vec<TrackRecord>,
     standings: Vec<Standing>,
 }
@@ -33,7 +33,7 @@ impl Fleet {
             now: Instant::now(),
             config: HealthConfig::default(),
             manners: manners.to_vec(),
-            counts: vec![Counts::default(); count],
+            counts: vec![UpstreamCounts::default(); count],
             records: vec![TrackRecord::default(); count],
             standings: std::iter::repeat_with(Standing::default).take(count).collect(),
         }

@@ -1,0 +1,438 @@
+//! What happens in the core of a level: the queue set decides, and what came of it is appended to the events.
+
+use std::sync::Arc;
+
+use evenkeel_engine::borrowing::{Granted, Stake};
+use evenkeel_engine::level::NewRequest;
+use evenkeel_engine::queue_set::{Arrival, Effects, Ended, Finish, Mode, Phase, QueueSetConfig, Rejection, RequestId};
+use evenkeel_engine::time::{Instant, Nanos};
+use evenkeel_engine::{Flow, WorkEstimate};
+
+use crate::control::core::{EngineLevel, LevelCore, Waiter};
+use crate::control::counts::Mark;
+use crate::control::events::{EventKind, NO_QUEUE, Subject};
+use crate::control::ledger::{Grant, SharedLedger};
+use crate::control::level::Level;
+use crate::control::wakers::Wakers;
+
+/// A request on its way into a level.
+#[derive(Debug)]
+pub(crate) struct Arriving<'a> {
+    pub(crate) flow: Flow<'a>,
+    pub(crate) work: WorkEstimate,
+    /// How long it waits at most.
+    pub(crate) wait_until: Instant,
+    pub(crate) waiter: Waiter,
+    /// How many watches it concerns, if that was asked (WE-18).
+    pub(crate) watches: Option<u64>,
+    /// Whether it holds its seats for long (LB-5).
+    pub(crate) is_long_running: bool,
+}
+
+/// Collects requests whose time is over, and what else an event brings about.
+struct TimedOut<'a> {
+    wakers: &'a mut Wakers,
+    ended: Vec<Ended<Waiter>>,
+}
+
+/// What has to be known of a request before it ends.
+#[derive(Debug, Clone, Copy)]
+struct Ending {
+    mark: Mark,
+    subject: Subject,
+    arrived: Instant,
+    started: Option<Instant>,
+}
+
+// === impl LevelCore ===
+
+impl LevelCore {
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Instant, arriving: Arriving<'_>, wakers: &mut Wakers) -> Arrival<Waiter> {
+        let Arriving { flow, work, wait_until, waiter, watches, is_long_running } = arriving;
+        let mark = waiter.mark;
+        let work = self.queue_set().fitted(work);
+        let mut request = NewRequest::new(flow, work).wait_until(wait_until);
+        request.is_long_running = is_long_running;
+        if work.is_seatless() {
+            request = request.seatless();
+        }
+        let arrival = match &self.grants {
+            None => self.level.arrive(now, request, waiter, wakers),
+            Some(grants) => {
+                let mut account = grants.account();
+                let arrival = self.level.arrive_by_grant(now, request, waiter, wakers, &mut account);
+                wakers.handover.add(account.handover);
+                arrival
+            }
+        };
+        let flow = flow.hash();
+        let is_passed = match &arrival {
+            Arrival::Started { id, .. } => {
+                let is_all = wakers.notes.tell_only_of(*id) && wakers.displaced.is_empty() && watches.is_none();
+                is_all && !self.narrows(work)
+            }
+            Arrival::Waiting { .. } | Arrival::Rejected { .. } => false,
+        };
+        match &arrival {
+            // Nearly all requests go this way.
+            Arrival::Started { id, queue } if is_passed => {
+                wakers.notes.first_started = None;
+                self.mutating.change(mark.access, 0, 1);
+                let subject = mark.subject(*id, work);
+                let (queue_length, is_exempt) = self.passed_through(*queue);
+                let kind = EventKind::Passed { flow, queue_length, is_exempt };
+                self.events.push_only(now, subject, kind, self.numbers());
+            }
+            _ => self.note_arrival(now, &arrival, mark, flow, work, watches, wakers),
+        }
+        self.start_own_grants(wakers);
+        arrival
+    }
+
+    /// Tells of an arrival that did not just pass through.
+    #[cold]
+    #[expect(clippy::too_many_arguments, reason = "what arrived, and what came of it")]
+    fn note_arrival(
+        &mut self,
+        now: Instant,
+        arrival: &Arrival<Waiter>,
+        mark: Mark,
+        flow: u64,
+        work: WorkEstimate,
+        watches: Option<u64>,
+        wakers: &mut Wakers,
+    ) {
+        self.note_displaced(now, wakers);
+        if let Some(count) = watches {
+            self.events.push(now, mark.subject(RequestId::NONE, work), EventKind::Watches { count });
+        }
+        match *arrival {
+            Arrival::Rejected { reason, .. } => {
+                self.events.push(now, mark.subject(RequestId::NONE, work), EventKind::Refused { flow, reason });
+            }
+            Arrival::Started { id, queue } => self.note_arrived(now, mark, id, work, flow, queue, false, wakers),
+            Arrival::Waiting { id, queue } => self.note_arrived(now, mark, id, work, flow, Some(queue), true, wakers),
+        }
+        self.settle(now, wakers);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what arrived, and what came of it")]
+    fn note_arrived(
+        &mut self,
+        now: Instant,
+        mark: Mark,
+        id: RequestId,
+        work: WorkEstimate,
+        flow: u64,
+        queue: Option<usize>,
+        waits: bool,
+        wakers: &Wakers,
+    ) {
+        let queue_length = queue.map_or(NO_QUEUE, |queue| {
+            // Those that the arrival itself started were in the queue when the request came into it.
+            let set = self.queue_set();
+            let is_of_queue = |id: &RequestId| set.request(*id).is_some_and(|request| request.queue == Some(queue));
+            let started = wakers.notes.started().filter(is_of_queue).count();
+            length(set.queue_length(queue) + started)
+        });
+        self.mutating.change(mark.access, i64::from(queue.is_some()), 0);
+        self.events.push(now, mark.subject(id, work), EventKind::Arrived { flow, queue_length, waits });
+    }
+
+    /// A request is rejected before the queue set sees it.
+    pub(crate) fn refuse(&mut self, now: Instant, mark: Mark, flow: Flow<'_>, work: WorkEstimate, reason: Rejection) {
+        let kind = EventKind::Refused { flow: flow.hash(), reason };
+        self.events.push_only(now, mark.subject(RequestId::NONE, work), kind, self.numbers());
+    }
+
+    /// A request that runs finishes. `None` if it does not run.
+    #[inline]
+    pub(crate) fn finish(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        has_failed: bool,
+        wakers: &mut Wakers,
+    ) -> Option<Finish<Waiter>> {
+        let ending = self.ending(id, Phase::Executing)?;
+        let finish = self.event(now, wakers, |level, wakers| level.finish(now, id, wakers));
+        self.mutating.change(ending.mark.access, 0, -1);
+        let kind = EventKind::Finished {
+            ran: ending.started.map_or(0, |started| now - started),
+            lingers: !matches!(finish, Some(Finish::Released(_))),
+            is_watch: ending.mark.is_watch,
+            has_failed,
+        };
+        if wakers.notes.tell_nothing() {
+            self.events.push_only(now, ending.subject, kind, self.numbers());
+        } else {
+            self.events.push(now, ending.subject, kind);
+            self.settle(now, wakers);
+        }
+        self.start_own_grants(wakers);
+        finish
+    }
+
+    /// A waiting request gives up, and is counted with this reason.
+    pub(crate) fn cancel(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        reason: Rejection,
+        wakers: &mut Wakers,
+    ) -> Option<Waiter> {
+        let ending = self.ending(id, Phase::Waiting)?;
+        let waiter = self.event(now, wakers, |level, wakers| level.cancel(now, id, wakers))?;
+        self.note_gave_up(now, ending, reason, false);
+        self.settle(now, wakers);
+        self.start_own_grants(wakers);
+        Some(waiter)
+    }
+
+    /// The flow of an executing request is charged more or less seat-time. Tells whether the request is executing.
+    pub(crate) fn charge(&mut self, now: Instant, id: RequestId, seat_time: Nanos, wakers: &mut Wakers) -> bool {
+        let ending = self.ending(id, Phase::Executing);
+        let is_charged = self.event(now, wakers, |level, wakers| level.charge(now, id, seat_time, wakers));
+        if let Some(ending) = ending {
+            self.events.push(now, ending.subject, EventKind::Charged { seat_time });
+        }
+        self.settle(now, wakers);
+        self.start_own_grants(wakers);
+        is_charged
+    }
+
+    /// An executing request holds so many seats from now on. Tells how many it holds; `None` if it is not executing or takes no
+    /// seat.
+    pub(crate) fn set_seats(&mut self, now: Instant, id: RequestId, seats: u32, wakers: &mut Wakers) -> Option<u32> {
+        let before = self.event(now, wakers, |level, wakers| level.set_seats(now, id, seats, wakers))?;
+        let request = self.queue_set().request(id)?;
+        let (after, subject) = (request.work.max_seats(), request.payload.mark.subject(id, request.work));
+        self.events.push(now, subject, EventKind::Resized { before });
+        self.settle(now, wakers);
+        self.start_own_grants(wakers);
+        Some(after)
+    }
+
+    pub(crate) fn release(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
+        let ending = self.ending(id, Phase::Lingering)?;
+        let waiter = self.event(now, wakers, |level, wakers| level.release(now, id, wakers))?;
+        self.events.push(now, ending.subject, EventKind::Released);
+        self.settle(now, wakers);
+        self.start_own_grants(wakers);
+        Some(waiter)
+    }
+
+    pub(crate) fn configure(&mut self, now: Instant, config: QueueSetConfig, wakers: &mut Wakers) {
+        self.event(now, wakers, |level, wakers| level.configure(now, config, wakers));
+        self.settle_change(now, wakers);
+    }
+
+    /// The level takes part in the ledger, by these terms.
+    pub(crate) fn join_ledger(
+        &mut self,
+        now: Instant,
+        level: &Arc<Level>,
+        stake: Stake,
+        ledger: &Arc<SharedLedger>,
+        wakers: &mut Wakers,
+    ) {
+        let now = self.at(now);
+        let in_use = self.queue_set().seats_in_use();
+        let widest = ledger.join(level, stake, &mut self.grants, in_use);
+        if let Some(grants) = &self.grants {
+            let mut account = grants.account();
+            self.level.begin_grants(now, widest, wakers, &mut account);
+            wakers.handover.add(account.handover);
+        }
+        self.settle_change(now, wakers);
+    }
+
+    /// The level no longer takes part in a ledger: a limit says what starts.
+    pub(crate) fn leave_ledger(&mut self, wakers: &mut Wakers) {
+        if self.grants.take().is_some() {
+            let now = self.latest;
+            self.level.end_grants(now, wakers);
+            self.settle_change(now, wakers);
+        }
+    }
+
+    /// Starts requests on seats that an event of this level has brought the level itself. Its lock is held already; if the seats
+    /// were handed over without it, they would be idle while the thread is interrupted, and arrivals would find them so.
+    #[inline]
+    fn start_own_grants(&mut self, wakers: &mut Wakers) {
+        if !wakers.handover.is_empty() {
+            self.start_all_own_grants(wakers);
+        }
+    }
+
+    #[cold]
+    fn start_all_own_grants(&mut self, wakers: &mut Wakers) {
+        while let Some(grant) = self.grants.as_ref().and_then(|grants| wakers.handover.next_for(grants)) {
+            self.start_granted(&grant, wakers);
+        }
+    }
+
+    /// Starts requests on seats that the ledger has granted, unless the level no longer takes part in it.
+    pub(crate) fn start_granted(&mut self, grant: &Grant, wakers: &mut Wakers) {
+        let Some(grants) = self.grants.as_ref().filter(|grants| grants.is_for(grant)) else { return };
+        let now = self.latest;
+        grants.receive(grant);
+        let mut account = grants.account();
+        self.level.start_granted(now, grant.granted, wakers, &mut account);
+        wakers.handover.add(account.handover);
+        self.settle(now, wakers);
+    }
+
+    /// Lets something other than an arrival happen in the level.
+    #[inline]
+    fn event<R>(
+        &mut self,
+        now: Instant,
+        wakers: &mut Wakers,
+        event: impl FnOnce(&mut EngineLevel, &mut Wakers) -> R,
+    ) -> R {
+        let Some(grants) = &self.grants else { return event(&mut self.level, wakers) };
+        let mut account = grants.account();
+        let result = self.level.by_grant(now, Granted::default(), &mut account, |level| event(level, wakers));
+        wakers.handover.add(account.handover);
+        result
+    }
+
+    /// Does what is due: frees the seats of requests that have lingered, and rejects requests that have waited as long as they
+    /// may. Those are to be dropped without the lock.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, wakers: &mut Wakers) -> Vec<Ended<Waiter>> {
+        let mut ended = self.event(now, wakers, |level, wakers| {
+            let mut timed_out = TimedOut { wakers, ended: Vec::new() };
+            level.handle_timeout(now, &mut timed_out);
+            timed_out.ended
+        });
+        for ended in &mut ended {
+            let ending = Ending::from(&*ended);
+            if ended.phase == Phase::Waiting {
+                self.note_gave_up(now, ending, Rejection::TimeOut, false);
+                wakers.extend(ended.payload.waker.take());
+            } else {
+                self.events.push(now, ending.subject, EventKind::Released);
+            }
+        }
+        self.settle(now, wakers);
+        self.start_own_grants(wakers);
+        ended
+    }
+
+    /// Waiting requests have given way to others, and are rejected (PF-7).
+    fn note_displaced(&mut self, now: Instant, wakers: &mut Wakers) {
+        for ended in wakers.displaced.iter() {
+            self.displaced.insert(ended.id);
+            self.note_gave_up(now, Ending::from(ended), Rejection::QueueFull, true);
+        }
+        wakers.take_displaced_wakers();
+    }
+
+    fn note_gave_up(&mut self, now: Instant, ending: Ending, reason: Rejection, is_displaced: bool) {
+        self.mutating.change(ending.mark.access, -1, 0);
+        let kind = EventKind::GaveUp { waited: now - ending.arrived, reason, is_displaced };
+        self.events.push(now, ending.subject, kind);
+    }
+
+    fn note_started(&mut self, now: Instant, id: RequestId) {
+        let Some(request) = self.level.queue_set().request(id) else { return };
+        let (mark, subject) = (request.payload.mark, request.payload.mark.subject(id, request.work));
+        let was_queued = request.queue.is_some();
+        let is_exempt = self.queue_set().mode() == Mode::Exempt && !was_queued;
+        let waited = request.started.map_or(0, |started| started - request.arrived);
+        self.mutating.change(mark.access, -i64::from(was_queued), 1);
+        self.events.push(now, subject, EventKind::Started { waited, was_queued, is_exempt });
+    }
+
+    /// Tells of everything else that an event brought about. The level is now as it left it.
+    #[inline]
+    fn settle(&mut self, now: Instant, wakers: &mut Wakers) {
+        if let Some(id) = wakers.notes.first_started.take() {
+            self.note_started(now, id);
+            wakers.notes.others_started.take().into_iter().for_each(|id| self.note_started(now, id));
+        }
+        if let Some(series) = wakers.notes.blocked.take() {
+            self.events.push(now, Subject { series, ..Subject::LEVEL }, EventKind::Blocked);
+        }
+        if let Some(is_clean) = wakers.notes.epoch_advanced.take() {
+            self.events.push(now, Subject::LEVEL, EventKind::MeterWoundBack { is_clean });
+        }
+        let Self { level, grants, events, .. } = self;
+        events.end_call(|| super::core::numbers(level.queue_set(), grants.as_ref()));
+    }
+
+    /// The same after a change of the configuration.
+    fn settle_change(&mut self, now: Instant, wakers: &mut Wakers) {
+        self.events.push(now, Subject::LEVEL, EventKind::Reconfigured);
+        self.settle(now, wakers);
+    }
+
+    /// Whether the level takes seats from a request that starts (FQ-23).
+    #[inline]
+    fn narrows(&self, work: WorkEstimate) -> bool {
+        i64::from(work.final_seats) > self.queue_set().concurrency_limit()
+    }
+
+    /// The length of the queue that a request came through which was started at once, and whether the level is exempt.
+    #[inline]
+    fn passed_through(&self, queue: Option<usize>) -> (u32, bool) {
+        match queue {
+            Some(queue) => (length(self.queue_set().queue_length(queue) + 1), false),
+            None => (NO_QUEUE, self.queue_set().mode() == Mode::Exempt),
+        }
+    }
+
+    #[inline]
+    fn ending(&self, id: RequestId, phase: Phase) -> Option<Ending> {
+        let request = self.queue_set().request(id).filter(|request| request.phase == phase)?;
+        let (mark, arrived, started) = (request.payload.mark, request.arrived, request.started);
+        Some(Ending { mark, subject: mark.subject(id, request.work), arrived, started })
+    }
+}
+
+/// The length of a queue, as events have it.
+#[inline]
+fn length(requests: usize) -> u32 {
+    u32::try_from(requests).unwrap_or(NO_QUEUE - 1)
+}
+
+// === impl Ending ===
+
+impl From<&Ended<Waiter>> for Ending {
+    fn from(ended: &Ended<Waiter>) -> Self {
+        let mark = ended.payload.mark;
+        let subject = mark.subject(ended.id, ended.work);
+        Self { mark, subject, arrived: ended.arrived, started: ended.started }
+    }
+}
+
+// === impl Mark ===
+
+impl Mark {
+    #[inline]
+    fn subject(self, id: RequestId, work: WorkEstimate) -> Subject {
+        Subject { id, series: self.series, seats: work.max_seats() }
+    }
+}
+
+// === impl TimedOut ===
+
+impl Effects<Waiter> for TimedOut<'_> {
+    fn started(&mut self, id: RequestId, waiter: &mut Waiter) {
+        self.wakers.started(id, waiter);
+    }
+
+    fn blocked(&mut self, waiter: &Waiter) {
+        self.wakers.blocked(waiter);
+    }
+
+    fn epoch_advanced(&mut self, clean: bool) {
+        self.wakers.epoch_advanced(clean);
+    }
+
+    fn timed_out(&mut self, ended: Ended<Waiter>) {
+        self.ended.push(ended);
+    }
+}

@@ -1,0 +1,114 @@
+//! Who is told of events: the seam for whatever wants to know what happens in levels.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel_engine::queue_set::RequestId;
+use evenkeel_engine::time::Instant;
+use evenkeel_engine::{Attributes, LevelId, WorkEstimate};
+
+use super::event::Event;
+
+/// Told what happens in one level. Give [`FlowControlBuilder::listen`](crate::FlowControlBuilder::listen) what makes one for each.
+///
+/// It is called by the threads that serve requests, one at a time, while no lock is held that a request needs to be decided about. It
+/// should be quick all the same: while it works, events pile up, and at some hundreds of them requests wait for it. A listener
+/// that needs longer copies what it needs and does the rest elsewhere.
+///
+/// It must not call the flow control: it would wait for itself. A listener that panics is told nothing more.
+pub trait Listener: Send {
+    /// These have happened since it was last told of any, in this order. Never half of what [one call](Event::is_last) brought about.
+    fn on_events(&mut self, events: &[Event]);
+}
+
+/// Told of requests as they arrive, with everything that they are classified by. Give it to
+/// [`FlowControlBuilder::listen_to_arrivals`](crate::FlowControlBuilder::listen_to_arrivals).
+///
+/// Events have numbers only: texts would have to be copied for each. This is called by the thread of the request with the texts that it has
+/// anyway, when no lock is held; so by several threads at the same time, and not quite in the order of [`Arrival::at`].
+pub trait ArrivalListener: Send + Sync {
+    /// A request has arrived, and runs, waits or was rejected.
+    fn on_arrival(&self, arrival: &Arrival<'_>);
+}
+
+/// A request that has arrived at a level.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Arrival<'a> {
+    /// Who asks, and for what.
+    pub attributes: Attributes<'a>,
+    /// The name of the flow schema that it belongs to.
+    pub flow_schema: &'a str,
+    /// The level that it belongs to.
+    pub level: LevelId,
+    /// What tells its flow from the others of its schema.
+    pub flow_distinguisher: &'a str,
+    /// The hash of its flow, as in its [events](super::EventKind::Passed).
+    pub flow_hash: u64,
+    /// The seats that it was estimated to take.
+    pub work: WorkEstimate,
+    /// What its events call it; `None` if it was rejected at once.
+    pub request: Option<RequestId>,
+    pub(crate) at: Instant,
+}
+
+/// Makes the listeners of each level.
+#[derive(Clone, Default)]
+pub(crate) struct Listeners {
+    /// Whether it is counted who uses a level, and who delays whom.
+    pub(crate) attributes_flows: bool,
+    pub(crate) others: Vec<MakeListener>,
+    pub(crate) arrivals: ArrivalsTo,
+}
+
+/// Who is told of arrivals, if anybody is.
+#[derive(Clone, Default)]
+pub(crate) struct ArrivalsTo(pub(crate) Option<Arc<dyn ArrivalListener>>);
+
+pub(crate) type MakeListener = Arc<dyn Fn(LevelId, &str) -> Box<dyn Listener> + Send + Sync>;
+
+// === impl Arrival ===
+
+impl Arrival<'_> {
+    /// When it arrived, by the clock of the flow control, and the same as the time of its event.
+    pub fn at(&self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.at.as_nanos()).unwrap_or(0))
+    }
+}
+
+// === impl Listener ===
+
+impl<F: FnMut(&[Event]) + Send> Listener for F {
+    fn on_events(&mut self, events: &[Event]) {
+        self(events);
+    }
+}
+
+// === impl ArrivalListener ===
+
+impl<F: Fn(&Arrival<'_>) + Send + Sync> ArrivalListener for F {
+    fn on_arrival(&self, arrival: &Arrival<'_>) {
+        self(arrival);
+    }
+}
+
+// === impl Listeners ===
+
+impl fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listeners")
+            .field("attributes_flows", &self.attributes_flows)
+            .field("others", &self.others.len())
+            .field("arrivals", &self.arrivals)
+            .finish()
+    }
+}
+
+// === impl ArrivalsTo ===
+
+impl fmt::Debug for ArrivalsTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ArrivalsTo").field(&self.0.is_some()).finish()
+    }
+}

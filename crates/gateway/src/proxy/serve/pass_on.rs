@@ -1,0 +1,86 @@
+//! Passes a request on, over HTTP/1.1 and HTTP/2 alike, and waits for the response for as long as its client does.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use http::Response;
+use http::request::Parts;
+
+use super::buffered_body::BufferedBody;
+use super::logged_request::LoggedRequest;
+use super::pending::PendingResponse;
+use crate::proxy::arrival::Arrival;
+use crate::proxy::connection::Connection;
+use crate::proxy::error_response::Failure;
+use crate::proxy::exchange::Inbound;
+use crate::proxy::record::RequestRecord;
+use crate::proxy::request_body::{Reception, RequestBody};
+
+/// What the protocol of the client does while a request is passed on.
+pub(super) trait WaitingClient {
+    /// Whether the time for the whole request is over; if not, the task is woken when it is.
+    fn poll_total(&mut self, context: &Context<'_>) -> Poll<()>;
+
+    /// The body of the request is there, as far as it is received first. The client waits for the response from now on.
+    fn begin_waiting(&mut self) {}
+
+    /// Passes interim responses on. Ready if the client has disconnected.
+    fn poll_left(&mut self, _context: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+/// Passes on a request that has been interpreted and authenticated.
+///
+/// A request whose client is slow to send the body holds no seat meanwhile: the body is received first, or as much of it as
+/// is buffered.
+pub(super) async fn pass_on(
+    arrival: Arrival<'_>,
+    parts: Parts,
+    mut inbound: Inbound,
+    client: &mut impl WaitingClient,
+) -> Result<Response<BufferedBody>, Failure> {
+    let (connection, exchange) = (Rc::clone(&inbound.connection), Rc::clone(&inbound.exchange));
+    let logged = LoggedRequest { connection: &connection, exchange: &exchange, target: arrival.target };
+    logged.note_arrival(&arrival);
+    // What comes after the head of an upgrade is no body.
+    if !inbound.is_upgrade && inbound.body.is_to_come() {
+        let reception = arrival.reception(&parts, &connection);
+        // Apart, since few requests need it: the futures of all others are smaller.
+        Box::pin(receive(&mut inbound.body, reception, &connection, client)).await?;
+        exchange.note(RequestRecord::note_asked);
+    }
+    client.begin_waiting();
+    let Arrival { digested, user, .. } = arrival;
+    let future = connection.worker.flow.call(digested, &user, parts, inbound);
+    let mut pending = PendingResponse::new(future, &exchange, &connection);
+    let response = poll_fn(|context| {
+        if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
+            return Poll::Ready(response);
+        }
+        if client.poll_left(context).is_ready() {
+            return Poll::Ready(Err(Failure::ClientGone));
+        }
+        client.poll_total(context).map(|()| Err(pending.expire()))
+    });
+    let response = response.await?;
+    logged.note_response(&response, user.ok().as_deref());
+    Ok(response)
+}
+
+/// Receives the body within the time for the whole request.
+async fn receive(
+    body: &mut RequestBody,
+    reception: Reception,
+    connection: &Connection,
+    client: &mut impl WaitingClient,
+) -> Result<(), Failure> {
+    let mut received = pin!(body.receive(reception, connection));
+    poll_fn(|context| match received.as_mut().poll(context) {
+        Poll::Ready(received) => Poll::Ready(received.map_err(Failure::from)),
+        Poll::Pending => client.poll_total(context).map(|()| Err(Failure::TotalTimeout)),
+    })
+    .await
+}

@@ -1,0 +1,50 @@
+//! The client of a connection, as far as the connection itself tells.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// The other end of a client's connection. Made once for a connection, and looked at by every request on it.
+///
+/// Not `#[non_exhaustive]`: whoever accepts connections makes it.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Where the connection comes from.
+    pub address: SocketAddr,
+    /// Whether the connection is one of TLS.
+    pub transport: Transport,
+    /// What the client has proved to be, if the listener asked for a certificate and it has shown one that is trusted.
+    pub certificate: Option<Arc<ClientCertificate>>,
+}
+
+/// How requests arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transport {
+    /// As plain text.
+    Plain,
+    /// Encrypted.
+    Tls,
+}
+
+/// What a verified client certificate says of its owner.
+///
+/// Not `#[non_exhaustive]`: whoever accepts connections makes it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClientCertificate {
+    /// The common name of the subject: the user. A certificate without one identifies nobody.
+    pub common_name: Option<String>,
+    /// The organisations of the subject: the user's groups.
+    pub organizations: Vec<String>,
+    /// When it expires. After that, requests of the connection get a 401.
+    pub not_after: Option<SystemTime>,
+}
+
+// === impl Peer ===
+
+impl Peer {
+    /// A peer of which only the address is known.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, transport: Transport::Plain, certificate: None }
+    }
+}
