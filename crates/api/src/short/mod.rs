@@ -52,6 +52,8 @@ pub struct ShortForm {
 }
 
 /// Levels by name, in order.
+///
+/// Not `#[non_exhaustive]`: it is a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShortLevels(pub Vec<(String, ShortLevel)>);
 
@@ -67,6 +69,8 @@ pub struct ShortProblem {
 }
 
 /// Everything that is wrong with a short form; at least one problem.
+///
+/// Not `#[non_exhaustive]`: it is a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShortProblems(pub Vec<ShortProblem>);
 

@@ -484,7 +484,7 @@ fn the_settings_say_what_is_checked_and_what_the_server_is_like() {
             format!(
                 "{} {}:{}",
                 finding["rule"].as_str().unwrap(),
-                finding["place"]["line"],
+                finding["line"],
                 finding["object"]["name"].as_str().unwrap()
             )
         })

@@ -186,7 +186,8 @@ fn the_pictures_of_the_documentation_are_up_to_date() {
         let (workload, before, after) = (path("workload.yaml"), path("before.yaml"), path("after.yaml"));
         let temporary = TempDir::new().unwrap();
         let page = temporary.path().join("report.html");
-        let mut arguments = vec!["simulate", &workload, "--concurrency", seats, "--objects", &before];
+        let mut arguments = vec!["simulate", &workload, "--preset", "kubernetes", "--concurrency", seats];
+        arguments.extend(["--objects", &before]);
         if example == "noisy-neighbour" {
             arguments.extend(["--against", &after]);
         }
