@@ -55,8 +55,8 @@ impl SeatCheck<'_> {
         let flow = self.governed.flow.get().filter(|flow| flow.preset() == Preset::Plain);
         let Some(flow) = flow else { return Ok(SeatsChecked { _turn: None }) };
         let turn = Arc::clone(&self.governed.one_by_one).lock_owned().await;
-        let (flow_schemas, _) = self.schemas.snapshot(Moment::Any).await?;
-        let (priority_levels, _) = self.levels.snapshot(Moment::Any).await?;
+        let flow_schemas = self.schemas.snapshot(Moment::Any).await?.objects;
+        let priority_levels = self.levels.snapshot(Moment::Any).await?.objects;
         let before = Objects { flow_schemas, priority_levels };
         match too_few_after(flow, before, object) {
             Some(too_few) => Err(refusal(object, &too_few)),

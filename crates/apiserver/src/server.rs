@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::clock::now;
 use crate::controllers::{bootstrap, dangling, garbage};
 use crate::failure::Failure;
-use crate::follow::{Followed, ObjectStream};
+use crate::follow::{Followed, ObjectStream, ObjectsAt};
 use crate::http::Api;
 use crate::in_flight::InFlight;
 use crate::log_once::LogOnce;
@@ -158,9 +158,9 @@ impl ApiServer {
         }
         if options.garbage_collector == GarbageCollector::On {
             let (schemas, states) = (Arc::clone(api.schemas()), followed.states());
-            tasks.spawn(async move { garbage::run(&schemas, states, |objects| &objects.flow_schemas).await });
+            tasks.spawn(async move { garbage::run(&schemas, states, ObjectsAt::flow_schemas).await });
             let (levels, states) = (Arc::clone(api.levels()), followed.states());
-            tasks.spawn(async move { garbage::run(&levels, states, |objects| &objects.priority_levels).await });
+            tasks.spawn(async move { garbage::run(&levels, states, ObjectsAt::priority_levels).await });
         }
         let limited = limited(&api, &flow, work);
         Ok(Self { api, flow, limited, _tasks: tasks })

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::managed_fields::{OnConflict, WriteTarget};
 use crate::options::{DeleteOptions, Moment, Persistence, Propagation, WriteOptions};
 use crate::patch::FieldValidation;
-use crate::registry::Registry;
+use crate::registry::{Registry, has_same_effect};
 use crate::verbs::{self, Write};
 
 /// Who writes the bootstrap objects.
@@ -64,7 +64,7 @@ impl Bootstrap for PriorityLevelConfigurationSpec {
 
 /// Restores the bootstrap objects of one kind. Returns the first problem, and does everything else.
 pub(crate) async fn tidy<S: Bootstrap>(registry: &Registry<S>) -> Result<(), Failure> {
-    let (present, _) = registry.snapshot(Moment::Current).await?;
+    let present = registry.snapshot(Moment::Current).await?.objects;
     let find = |name: &str| present.iter().find(|object| object.name() == name);
     let mut first_failure = None;
     let mut note = |done: Result<(), Failure>| {
@@ -140,7 +140,7 @@ async fn keep<S: Bootstrap>(
     if current.spec == spec && is_marked {
         return Ok(());
     }
-    let mut object = Object::clone(current);
+    let Some(mut object) = unchanged(registry, current).await? else { return Ok(()) };
     object.spec = spec;
     object.metadata.annotations.insert(AUTO_UPDATE_ANNOTATION.to_owned(), annotation.to_owned());
     let options = write_options();
@@ -148,6 +148,24 @@ async fn keep<S: Bootstrap>(
         // Another writer was faster; the next round checks again.
         Err(failure) if matches!(failure.status, StatusCode::CONFLICT | StatusCode::NOT_FOUND) => Ok(()),
         replaced => replaced.map(|_| ()),
+    }
+}
+
+/// The whole object, of which the snapshot has a part. None if it has changed since; the next round checks again.
+async fn unchanged<S: Bootstrap>(
+    registry: &Registry<S>,
+    current: &Object<V1, S>,
+) -> Result<Option<Object<V1, S>>, Failure> {
+    match registry.get(current.name(), Moment::Current).await {
+        Ok(record) if has_same_effect(current, &record.object) => {
+            let mut object = Object::clone(&record.object);
+            // What is sent says nothing about them.
+            object.metadata.managed_fields.clear();
+            Ok(Some(object))
+        }
+        Ok(_) => Ok(None),
+        Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(None),
+        Err(failure) => Err(failure),
     }
 }
 
@@ -160,6 +178,7 @@ async fn create<S: Bootstrap>(registry: &Registry<S>, object: &Object<V1, S>) ->
 }
 
 async fn remove<S: Bootstrap>(registry: &Registry<S>, current: &Object<V1, S>) -> Result<(), Failure> {
+    let Some(current) = unchanged(registry, current).await? else { return Ok(()) };
     let options = DeleteOptions {
         persistence: Persistence::Stored,
         propagation: Propagation::Background,

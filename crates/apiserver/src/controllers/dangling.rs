@@ -1,12 +1,13 @@
 //! Writes the condition `Dangling` of every flow schema: whether its priority level is missing (API-197).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use evenkeel_api::meta::Time;
 use evenkeel_api::v1::{Condition, FlowSchema, FlowSchemaSpec};
 use evenkeel_api::{Kind, Version};
-use evenkeel_engine::controller::{DANGLING, Dangling, Objects};
+use evenkeel_engine::controller::{DANGLING, Dangling};
 use http::StatusCode;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -14,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use super::due_at;
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::follow::States;
+use crate::follow::{ObjectsAt, States};
 use crate::log_once::LogOnce;
 use crate::managed_fields::{OnConflict, WriteTarget};
 use crate::options::{Moment, Persistence, WriteOptions};
@@ -35,7 +36,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Recent writes of each flow schema, so that a fight with another writer stays slow.
 #[derive(Debug, Default)]
 struct WritePace {
-    writes: BTreeMap<String, VecDeque<Instant>>,
+    /// By a hash of the name, so that very many schemas take little memory. Two of the same hash would share a limit.
+    writes: HashMap<u64, Vec<Instant>>,
+    hasher: RandomState,
 }
 
 /// The outcome of updating all flow schemas.
@@ -51,7 +54,7 @@ struct RoundSummary {
 
 /// What became of one condition.
 #[derive(Debug)]
-enum Telling {
+enum ConditionWrite {
     Written,
     /// It is as it should be, or the schema is gone.
     NotNeeded,
@@ -74,12 +77,13 @@ pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, mut states: States) 
     let mut log_once = LogOnce::new("cannot update the condition Dangling");
     loop {
         let state = states.borrow_and_update().clone();
-        let told = match &state {
-            Some(state) => tell_all(schemas, &state.objects, &mut pace).await,
+        let round = match &state {
+            Some(state) => write_due(schemas, state, &mut pace).await,
             None => RoundSummary::default(),
         };
-        let retry_at = told.retry_at;
-        match told.outcome() {
+        drop(state);
+        let retry_at = round.retry_at;
+        match round.outcome() {
             Ok(RoundOutcome::Working) => log_once.succeeded(),
             Ok(RoundOutcome::NothingTried) => {}
             Err(failure) => log_once.failed(&**schemas.store(), &failure).await,
@@ -95,51 +99,52 @@ pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, mut states: States) 
 }
 
 /// Writes every condition that is not as it should be.
-async fn tell_all(schemas: &Registry<FlowSchemaSpec>, objects: &Objects, pace: &mut WritePace) -> RoundSummary {
+async fn write_due(schemas: &Registry<FlowSchemaSpec>, state: &ObjectsAt, pace: &mut WritePace) -> RoundSummary {
+    let ObjectsAt { objects, upkeep, .. } = state;
     let existing: BTreeSet<&str> = objects.priority_levels.iter().map(|level| level.name()).collect();
-    pace.forget_all_but(objects.flow_schemas.iter().map(|schema| schema.name()));
-    let mut told = RoundSummary::default();
-    for schema in &objects.flow_schemas {
+    pace.forget_old();
+    let mut round = RoundSummary::default();
+    for (schema, upkeep) in objects.flow_schemas.iter().zip(&upkeep.flow_schemas) {
         let exists = existing.contains(schema.spec.priority_level_configuration.name.as_str());
-        if due(schema, exists, now()).is_none() {
+        if upkeep.dangling == Some(!exists) {
             continue;
         }
-        let again_at = match tell(schemas, schema.name(), exists, pace).await {
-            Ok(Telling::Written) => {
-                told.written += 1;
+        let again_at = match write_if_due(schemas, schema.name(), exists, pace).await {
+            Ok(ConditionWrite::Written) => {
+                round.written += 1;
                 continue;
             }
-            Ok(Telling::NotNeeded) => continue,
-            Ok(Telling::TooOften(until)) => until,
+            Ok(ConditionWrite::NotNeeded) => continue,
+            Ok(ConditionWrite::TooOften(until)) => until,
             // A failed write must not keep the others from being updated.
             Err(failure) => {
-                told.failed.get_or_insert(failure);
+                round.failed.get_or_insert(failure);
                 Instant::now() + PAUSE
             }
         };
-        told.retry_at = Some(told.retry_at.map_or(again_at, |earlier| earlier.min(again_at)));
+        round.retry_at = Some(round.retry_at.map_or(again_at, |earlier| earlier.min(again_at)));
     }
-    told
+    round
 }
 
 /// Writes the condition of one schema. The schema is read again: the followed state may be older than the last write of this
 /// task.
-async fn tell(
+async fn write_if_due(
     schemas: &Registry<FlowSchemaSpec>,
     name: &str,
     exists: bool,
     pace: &mut WritePace,
-) -> Result<Telling, Failure> {
+) -> Result<ConditionWrite, Failure> {
     let present = match schemas.get(name, Moment::Any).await {
         // It was deleted in the meantime.
-        Err(failure) if failure.status == StatusCode::NOT_FOUND => return Ok(Telling::NotNeeded),
+        Err(failure) if failure.status == StatusCode::NOT_FOUND => return Ok(ConditionWrite::NotNeeded),
         present => present?,
     };
-    let Some(condition) = due(&present.object, exists, now()) else { return Ok(Telling::NotNeeded) };
+    let Some(condition) = due(&present.object, exists, now()) else { return Ok(ConditionWrite::NotNeeded) };
     if let Err(until) = pace.take(name) {
-        return Ok(Telling::TooOften(until));
+        return Ok(ConditionWrite::TooOften(until));
     }
-    write(schemas, name, &condition).await.map(|()| Telling::Written)
+    write(schemas, name, &condition).await.map(|()| ConditionWrite::Written)
 }
 
 /// The condition that the schema should have, if it does not have it.
@@ -205,23 +210,21 @@ impl WritePace {
     /// Counts a write, or says when it may take place.
     fn take(&mut self, name: &str) -> Result<(), Instant> {
         let now = Instant::now();
-        let writes = self.writes.entry(name.to_owned()).or_default();
-        while writes.front().is_some_and(|at| now.duration_since(*at) >= WINDOW) {
-            writes.pop_front();
-        }
-        match writes.front() {
+        let writes = self.writes.entry(self.hasher.hash_one(name)).or_insert_with(|| Vec::with_capacity(1));
+        writes.retain(|at| now.duration_since(*at) < WINDOW);
+        match writes.first() {
             Some(oldest) if writes.len() >= WRITES_MAX => Err(*oldest + WINDOW),
             _ => {
-                writes.push_back(now);
+                writes.push(now);
                 Ok(())
             }
         }
     }
 
-    /// Forgets deleted objects.
-    fn forget_all_but<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
-        let names: BTreeSet<&str> = names.collect();
-        self.writes.retain(|name, _| names.contains(name.as_str()));
+    /// Forgets the writes that no longer count.
+    fn forget_old(&mut self) {
+        let now = Instant::now();
+        self.writes.retain(|_, writes| writes.last().is_some_and(|last| now.duration_since(*last) < WINDOW));
     }
 }
 
@@ -230,9 +233,12 @@ mod tests {
     use std::sync::Arc;
 
     use evenkeel_api::Preset;
+    use evenkeel_engine::controller::Objects;
     use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
 
     use super::*;
+    use crate::follow::UpkeepOfObjects;
+    use crate::registry::ObjectsOfKind;
 
     #[tokio::test]
     async fn a_round_that_tries_nothing_shows_nothing() {
@@ -241,18 +247,23 @@ mod tests {
         let schema = json!({"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema",
             "metadata": {"name": "a"}, "spec": {"priorityLevelConfiguration": {"name": "gone"}}});
         store.create(Kind::FlowSchema, "a", schema.to_string().into()).await.unwrap();
-        let (flow_schemas, _) = schemas.snapshot(Moment::Any).await.unwrap();
-        let objects = Objects { flow_schemas, priority_levels: Vec::new() };
+        let ObjectsOfKind { objects, upkeep, revision } = schemas.snapshot(Moment::Any).await.unwrap();
+        let state = ObjectsAt {
+            revision,
+            generation: 1,
+            objects: Objects { flow_schemas: objects, priority_levels: Vec::new() },
+            upkeep: UpkeepOfObjects { flow_schemas: upkeep, priority_levels: Vec::new() },
+        };
         let mut pace = WritePace::default();
         while pace.take("a").is_ok() {}
         // The write was tried too often, perhaps in vain: nothing says that it would succeed now.
-        let told = tell_all(&schemas, &objects, &mut pace).await;
-        assert_eq!(told.outcome().unwrap(), RoundOutcome::NothingTried);
+        let round = write_due(&schemas, &state, &mut pace).await;
+        assert_eq!(round.outcome().unwrap(), RoundOutcome::NothingTried);
         // A write that succeeds shows that writes work, and so does a round without a need to write, also if the objects were
         // read before it.
         for written in [1, 0] {
-            let told = tell_all(&schemas, &objects, &mut WritePace::default()).await;
-            assert_eq!((told.written, told.outcome().unwrap()), (written, RoundOutcome::Working));
+            let round = write_due(&schemas, &state, &mut WritePace::default()).await;
+            assert_eq!((round.written, round.outcome().unwrap()), (written, RoundOutcome::Working));
         }
         store.close().await.unwrap();
     }
@@ -284,5 +295,7 @@ mod tests {
         assert_eq!(pace.take("b"), Ok(()), "each for itself");
         tokio::time::advance(WINDOW).await;
         assert_eq!(pace.take("a"), Ok(()));
+        pace.forget_old();
+        assert_eq!(pace.writes.len(), 1, "old writes take no memory");
     }
 }

@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use evenkeel_api::v1::V1;
 use evenkeel_api::{HubSpec, Object};
-use evenkeel_engine::controller::Objects;
 use tokio::time::Instant;
 
 use super::due_at;
 use crate::failure::Failure;
-use crate::follow::States;
+use crate::follow::{ObjectsAt, States};
 use crate::log_once::LogOnce;
-use crate::registry::Registry;
+use crate::registry::{Registry, Upkeep};
 use crate::verbs;
 
 /// A deleted object stays visible with its mark for this long, as in a cluster: a client can read the finalizer that its
@@ -29,8 +28,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Objects marked for deletion: when their finalizers are removed, by UID.
 type Due = BTreeMap<String, Instant>;
 
-/// Selects the objects of one kind.
-type OfKind<S> = fn(&Objects) -> &[Arc<Object<V1, S>>];
+/// Selects the objects of one kind, and the upkeep of each.
+type OfKind<S> = fn(&ObjectsAt) -> (&[Arc<Object<V1, S>>], &[Upkeep]);
 
 /// Collects the objects of one kind after each change, until the store is closed.
 pub(crate) async fn run<S: HubSpec>(registry: &Registry<S>, mut states: States, of_kind: OfKind<S>) {
@@ -38,8 +37,9 @@ pub(crate) async fn run<S: HubSpec>(registry: &Registry<S>, mut states: States, 
     let mut due = Due::new();
     loop {
         let state = states.borrow_and_update().clone();
-        let objects = state.as_ref().map_or(&[][..], |state| of_kind(&state.objects));
-        let collected = collect_due(registry, objects, &mut due).await;
+        let (objects, upkeep) = state.as_ref().map_or((&[][..], &[][..]), |state| of_kind(state));
+        let marked = objects.iter().zip(upkeep).filter(|(_, upkeep)| upkeep.awaits_collector);
+        let collected = collect_due(registry, marked.map(|(object, _)| object), &mut due).await;
         log_once.note(&**registry.store(), &collected).await;
         let next_at = match collected {
             Ok(()) => due.values().min().copied(),
@@ -54,15 +54,15 @@ pub(crate) async fn run<S: HubSpec>(registry: &Registry<S>, mut states: States, 
 }
 
 /// Removes the finalizers that are due, and notes newly marked objects.
-async fn collect_due<S: HubSpec>(
+async fn collect_due<'a, S: HubSpec>(
     registry: &Registry<S>,
-    objects: &[Arc<Object<V1, S>>],
+    marked: impl Iterator<Item = &'a Arc<Object<V1, S>>>,
     due: &mut Due,
 ) -> Result<(), Failure> {
     let now = Instant::now();
     let before = std::mem::take(due);
     let mut failed = None;
-    for object in objects.iter().filter(|object| is_waiting(object)) {
+    for object in marked {
         let uid = &object.metadata.uid;
         let at = before.get(uid).copied().unwrap_or(now + MARKED_FOR);
         if at <= now {
@@ -75,10 +75,4 @@ async fn collect_due<S: HubSpec>(
         due.insert(uid.clone(), at);
     }
     failed.map_or(Ok(()), Err)
-}
-
-/// Whether the object is deleted and has a finalizer that a garbage collector removes.
-fn is_waiting<S: HubSpec>(object: &Object<V1, S>) -> bool {
-    object.metadata.deletion_timestamp.is_some()
-        && object.metadata.finalizers.iter().any(|name| verbs::is_of_the_collector(name))
 }

@@ -129,6 +129,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::follow::UpkeepOfObjects;
 
     #[test]
     fn a_copy_is_read_as_it_was_written_or_not_at_all() {
@@ -137,7 +138,8 @@ mod tests {
         assert!(data.read_objects_copy().unwrap().is_none());
         let objects = Objects::bootstrap();
         for revision in [7, 8] {
-            data.write_objects_copy(&ObjectsAt { objects: objects.clone(), revision, generation: 1 }).unwrap();
+            let upkeep = UpkeepOfObjects::default();
+            data.write_objects_copy(&ObjectsAt { objects: objects.clone(), revision, generation: 1, upkeep }).unwrap();
         }
         let copy = data.read_objects_copy().unwrap().unwrap();
         assert_eq!((copy.revision, &copy.objects.flow_schemas), (8, &objects.flow_schemas));

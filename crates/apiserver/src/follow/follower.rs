@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
-use evenkeel_engine::controller::Objects;
 use evenkeel_store::{Error, Store, Watch, WatchOptions};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -15,7 +14,7 @@ use super::pace::FollowPace;
 use crate::failure::Failure;
 use crate::log_once::LogOnce;
 use crate::options::Moment;
-use crate::registry::Registry;
+use crate::registry::{ObjectsOfKind, Registry};
 
 /// Reads the objects after each write, and publishes them. Writes that arrive meanwhile are read together.
 #[derive(Debug)]
@@ -73,12 +72,13 @@ impl Follower {
         };
         loop {
             let started_at = Instant::now();
-            let (objects, revision) = match read(schemas, levels).await {
+            let (schemas, levels) = match read(schemas, levels).await {
                 Ok(read) => read,
                 Err(failure) => return Error::Unavailable(failure.message),
             };
             log_once.succeeded();
-            self.publish(objects, revision).await;
+            let revision = schemas.revision;
+            self.publish(schemas, levels).await;
             let now = Instant::now();
             let rest = pace.take(now - started_at, now);
             if !rest.is_zero() {
@@ -91,10 +91,14 @@ impl Follower {
     }
 
     /// Publishes the objects, and waits until the flow controls follow them.
-    async fn publish(&self, objects: Objects, revision: u64) {
+    async fn publish(
+        &self,
+        schemas: ObjectsOfKind<FlowSchemaSpec>,
+        levels: ObjectsOfKind<PriorityLevelConfigurationSpec>,
+    ) {
         let state = {
             let before = self.states.borrow();
-            Arc::new(ObjectsAt::after(before.as_deref(), revision, objects))
+            Arc::new(ObjectsAt::after(before.as_deref(), schemas, levels))
         };
         let generation = state.generation;
         self.states.send_replace(Some(state));
@@ -125,8 +129,8 @@ async fn next_writes(watch: &mut Watch, revision: u64) -> Result<(), Error> {
 async fn read(
     schemas: &Registry<FlowSchemaSpec>,
     levels: &Registry<PriorityLevelConfigurationSpec>,
-) -> Result<(Objects, u64), Failure> {
-    let (flow_schemas, revision) = schemas.snapshot(Moment::Any).await?;
-    let (priority_levels, _) = levels.snapshot(Moment::Exactly(revision)).await?;
-    Ok((Objects { flow_schemas, priority_levels }, revision))
+) -> Result<(ObjectsOfKind<FlowSchemaSpec>, ObjectsOfKind<PriorityLevelConfigurationSpec>), Failure> {
+    let schemas = schemas.snapshot(Moment::Any).await?;
+    let levels = levels.snapshot(Moment::Exactly(schemas.revision)).await?;
+    Ok((schemas, levels))
 }

@@ -15,6 +15,8 @@ use effect::Effects;
 
 pub(crate) use follower::Follower;
 pub use objects_at::ObjectsAt;
+#[cfg(test)]
+pub(crate) use objects_at::UpkeepOfObjects;
 pub use stream::ObjectStream;
 
 /// The state after each write; `None` until the objects have been read for the first time.

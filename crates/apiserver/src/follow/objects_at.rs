@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use evenkeel_api::Object;
+use evenkeel_api::v1::{FlowSchema, FlowSchemaSpec, PriorityLevelConfiguration, PriorityLevelConfigurationSpec, V1};
+use evenkeel_api::{HubSpec, Object};
 use evenkeel_engine::controller::Objects;
+
+use crate::registry::{ObjectsOfKind, Upkeep, has_same_effect};
 
 /// The objects at a revision of the store.
 #[derive(Debug)]
@@ -14,21 +17,47 @@ pub struct ObjectsAt {
     /// Counts the changes that affect requests. States of one generation differ only in statuses, and in metadata other than
     /// names, UIDs and annotations.
     pub generation: u64,
-    /// The objects, in the order of their names, without managed fields.
+    /// The objects, in the order of their names, without statuses and managed fields. Metadata other than names, UIDs and annotations
+    /// may be that of an earlier revision.
     pub objects: Objects,
+    pub(crate) upkeep: UpkeepOfObjects,
+}
+
+/// What the present statuses and metadata ask of controllers: an [`Upkeep`] for each of the [`objects`](ObjectsAt::objects).
+#[derive(Debug, Default)]
+pub(crate) struct UpkeepOfObjects {
+    pub(crate) flow_schemas: Vec<Upkeep>,
+    pub(crate) priority_levels: Vec<Upkeep>,
 }
 
 // === impl ObjectsAt ===
 
 impl ObjectsAt {
     /// The objects at a revision, and their generation, by the state before.
-    pub(super) fn after(before: Option<&Self>, revision: u64, objects: Objects) -> Self {
+    pub(super) fn after(
+        before: Option<&Self>,
+        schemas: ObjectsOfKind<FlowSchemaSpec>,
+        levels: ObjectsOfKind<PriorityLevelConfigurationSpec>,
+    ) -> Self {
+        let revision = schemas.revision;
+        let upkeep = UpkeepOfObjects { flow_schemas: schemas.upkeep, priority_levels: levels.upkeep };
+        let objects = Objects { flow_schemas: schemas.objects, priority_levels: levels.objects };
         let generation = match before {
             None => 1,
             Some(before) if govern_alike(&before.objects, &objects) => before.generation,
             Some(before) => before.generation + 1,
         };
-        Self { revision, generation, objects }
+        Self { revision, generation, objects, upkeep }
+    }
+
+    /// The flow schemas, and the upkeep of each.
+    pub(crate) fn flow_schemas(&self) -> (&[Arc<FlowSchema>], &[Upkeep]) {
+        (&self.objects.flow_schemas, &self.upkeep.flow_schemas)
+    }
+
+    /// The priority levels, and the upkeep of each.
+    pub(crate) fn priority_levels(&self) -> (&[Arc<PriorityLevelConfiguration>], &[Upkeep]) {
+        (&self.objects.priority_levels, &self.upkeep.priority_levels)
     }
 }
 
@@ -37,15 +66,9 @@ fn govern_alike(one: &Objects, other: &Objects) -> bool {
     all_alike(&one.priority_levels, &other.priority_levels) && all_alike(&one.flow_schemas, &other.flow_schemas)
 }
 
-fn all_alike<V, S: PartialEq>(one: &[Arc<Object<V, S>>], other: &[Arc<Object<V, S>>]) -> bool {
+fn all_alike<S: HubSpec>(one: &[Arc<Object<V1, S>>], other: &[Arc<Object<V1, S>>]) -> bool {
     one.len() == other.len()
-        && one.iter().zip(other).all(|(one, other)| Arc::ptr_eq(one, other) || is_alike(one, other))
-}
-
-/// The UID counts: responses carry it.
-fn is_alike<V, S: PartialEq>(one: &Object<V, S>, other: &Object<V, S>) -> bool {
-    let (old, new) = (&one.metadata, &other.metadata);
-    old.name == new.name && old.uid == new.uid && old.annotations == new.annotations && one.spec == other.spec
+        && one.iter().zip(other).all(|(one, other)| Arc::ptr_eq(one, other) || has_same_effect(one, other))
 }
 
 #[cfg(test)]
@@ -57,14 +80,19 @@ mod tests {
     #[test]
     fn only_what_makes_a_difference_to_requests_begins_a_generation() {
         let schema = FlowSchema::builder("a").priority_level("exempt").build();
-        let objects = |change: &dyn Fn(&mut FlowSchema)| {
+        let schemas = |objects: Vec<Arc<FlowSchema>>| {
+            let upkeep = vec![Upkeep::default(); objects.len()];
+            ObjectsOfKind { objects, upkeep, revision: 1 }
+        };
+        let levels = || ObjectsOfKind { objects: Vec::new(), upkeep: Vec::new(), revision: 1 };
+        let changed = |change: &dyn Fn(&mut FlowSchema)| {
             let mut changed = schema.clone();
             change(&mut changed);
-            Objects { flow_schemas: vec![Arc::new(changed)], priority_levels: Vec::new() }
+            schemas(vec![Arc::new(changed)])
         };
-        let first = ObjectsAt::after(None, 1, objects(&|_| {}));
+        let first = ObjectsAt::after(None, changed(&|_| {}), levels());
         let generation =
-            |change: &dyn Fn(&mut FlowSchema)| ObjectsAt::after(Some(&first), 2, objects(change)).generation;
+            |change: &dyn Fn(&mut FlowSchema)| ObjectsAt::after(Some(&first), changed(change), levels()).generation;
         let same: [&dyn Fn(&mut FlowSchema); 4] = [
             &|_| {},
             &|schema| schema.status.conditions.push(Condition::default()),
@@ -79,6 +107,7 @@ mod tests {
             &|schema| drop(schema.metadata.annotations.insert("a".to_owned(), "b".to_owned())),
         ];
         assert!(other.into_iter().all(|change| generation(change) == first.generation + 1));
-        assert_eq!(ObjectsAt::after(Some(&first), 2, Objects::default()).generation, first.generation + 1);
+        let none = ObjectsAt::after(Some(&first), schemas(Vec::new()), levels());
+        assert_eq!(none.generation, first.generation + 1);
     }
 }

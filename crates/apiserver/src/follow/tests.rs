@@ -5,8 +5,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use evenkeel_api::v1::{Condition, FlowSchema};
+use evenkeel_api::meta::Time;
+use evenkeel_api::v1::FlowSchema;
 use evenkeel_api::{Kind, Preset};
+use evenkeel_engine::controller::Dangling;
 use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::timeout;
@@ -107,12 +109,11 @@ async fn a_write_of_a_status_goes_no_further_than_the_shared_state() {
     asks_again(&mut stream).await;
 
     let mut schema = FlowSchema::builder("a").priority_level("exempt").build();
-    schema.status.conditions.push(Condition { condition: "Dangling".to_owned(), ..Condition::default() });
+    schema.status.conditions.push(Dangling::new("a", "exempt", false).condition(Time::from_unix_seconds(1)));
     let revision = running.store.update(Kind::FlowSchema, "a", created, payload(&schema)).await.unwrap().revision;
     let state = timeout(PATIENCE, states.wait_for(|state| state.as_ref().is_some_and(|it| it.revision == revision)));
-    let conditions =
-        state.await.unwrap().unwrap().as_ref().map(|it| it.objects.flow_schemas[0].status.conditions.len());
-    assert_eq!(conditions, Some(1), "who asks for statuses sees it");
+    let dangling = state.await.unwrap().unwrap().as_ref().map(|it| it.upkeep.flow_schemas[0].dangling);
+    assert_eq!(dangling, Some(Some(false)), "controllers see it");
     assert!(running.is_in_effect(revision).await, "there is nothing to wait for");
     // A status does not affect a flow control.
     asks_again(&mut stream).await;

@@ -25,11 +25,12 @@ pub(super) async fn warnings<S: HubSpec>(shared: &ApiState, written: &Object<V1,
     if shared.schemas.preset() != Preset::Plain {
         return Vec::new();
     }
-    let (Ok((schemas, _)), Ok((levels, _))) =
+    let (Ok(schemas), Ok(levels)) =
         (shared.schemas.snapshot(Moment::Any).await, shared.levels.snapshot(Moment::Any).await)
     else {
         return Vec::new();
     };
+    let (schemas, levels) = (schemas.objects, levels.objects);
     if schemas.len() > SCHEMAS_MAX {
         return Vec::new();
     }

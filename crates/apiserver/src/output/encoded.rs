@@ -30,7 +30,8 @@ pub(crate) struct Shown<'a, S: HubSpec> {
 impl Encoded {
     /// Writes an object as that version does.
     pub(crate) fn new<S: HubSpec>(object: &Object<V1, S>, version: Version) -> Self {
-        let line = json_line(&object.in_version(version));
+        // A copy, since what is written has grown to up to twice its length, and it may be kept for long.
+        let line = Bytes::copy_from_slice(&json_line(&object.in_version(version)));
         let heading = heading(S::KIND.name(), version);
         // Objects always start with this heading. If one did not, lists would include the two members, and still be valid.
         let heading = if line.starts_with(heading.as_bytes()) { heading.len() } else { 1 };

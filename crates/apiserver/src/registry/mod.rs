@@ -5,6 +5,7 @@ mod encodings;
 mod payload;
 mod record;
 mod snapshot;
+mod upkeep;
 mod wait;
 mod write_locks;
 
@@ -27,6 +28,8 @@ use write_locks::WriteLocks;
 pub(crate) use encodings::ListForm;
 pub(crate) use payload::Managers;
 pub(crate) use record::Record;
+pub(crate) use snapshot::{ObjectsOfKind, has_same_effect};
+pub(crate) use upkeep::Upkeep;
 pub(crate) use write_locks::WriteLock;
 
 /// The objects of one kind.
@@ -121,14 +124,14 @@ impl<S: HubSpec> Registry<S> {
         Ok(Page { revision: list.revision, items, remaining: list.remaining })
     }
 
-    /// All objects without their managed fields, and their revision: for code that reads all of them after each change.
+    /// All objects without their statuses and managed fields: for code that reads all of them after each change, see [`Snapshot`].
     /// Unreadable objects are left out, so that they do not keep the others from taking effect.
-    pub(crate) async fn snapshot(&self, moment: Moment) -> Result<(Vec<Arc<Object<V1, S>>>, u64), Failure> {
+    pub(crate) async fn snapshot(&self, moment: Moment) -> Result<ObjectsOfKind<S>, Failure> {
         let list = self.stored(moment, 0, None).await.map_err(|error| match error {
             Unlisted::Expired => Failure::expired("the present state is gone"),
             Unlisted::Failed(failure) => failure,
         })?;
-        Ok((self.snapshot.update(&list, &self.decoded_cache), list.revision))
+        Ok(self.snapshot.update(&list, &self.decoded_cache))
     }
 
     /// The encodings of lists that are being sent.

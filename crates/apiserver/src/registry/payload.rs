@@ -32,17 +32,18 @@ impl<S: HubSpec> Payload<S> {
     /// Fails if the object cannot be encoded: then nothing is stored.
     pub(super) fn new(mut object: Object<V1, S>, managers: Managers) -> Result<Self, Failure> {
         object.metadata.resource_version.clear();
-        let mut bytes = json(&object)?;
+        let mut json = encode(&object)?;
         let is_strippable = managers == Managers::Expendable && !object.metadata.managed_fields.is_empty();
-        if bytes.len() > PAYLOAD_BYTES_MAX && is_strippable {
+        if json.len() > PAYLOAD_BYTES_MAX && is_strippable {
             object.metadata.managed_fields.clear();
-            bytes = json(&object)?;
+            json = encode(&object)?;
         }
-        Ok(Self { object, bytes: bytes.into() })
+        // A copy, since the vector has grown to up to twice its length, and the store keeps what it gets.
+        Ok(Self { object, bytes: Bytes::copy_from_slice(&json) })
     }
 }
 
-fn json<S: HubSpec>(object: &Object<V1, S>) -> Result<Vec<u8>, Failure> {
+fn encode<S: HubSpec>(object: &Object<V1, S>) -> Result<Vec<u8>, Failure> {
     encoded(object).map_err(|problem| {
         Failure::internal(format!("the {} {:?} {problem}, and was not stored", S::KIND, object.name()))
     })

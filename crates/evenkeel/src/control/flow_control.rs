@@ -12,7 +12,7 @@ use evenkeel_engine::controller::{Applied, Borrowing, Controller, Dangling, Obje
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::{Arrival, Rejection, RequestId};
 use evenkeel_engine::time::Instant;
-use evenkeel_engine::{Attributes, Classification, LevelId, LevelInfo, WorkEstimate};
+use evenkeel_engine::{Attributes, Classification, LevelId, LevelInfo, RequestInfo, User, WorkEstimate};
 
 use crate::control::admission::Admission;
 use crate::control::admit::{Admit, Arrived, Place, Waiting};
@@ -309,6 +309,14 @@ impl FlowControl {
     /// [`FlowControlBuilder::wait_limit`]. Requests that wait already keep their limit.
     pub fn set_wait_limit(&self, limit: Duration) {
         self.shared.wait_limit_ns.store(whole_ns(limit), Ordering::Relaxed);
+    }
+
+    /// Whether two requests of one user belong to the same flow schema. For those who read a request in two ways, and must not decide by
+    /// the wrong one.
+    pub fn belong_together(&self, user: &User, one: &RequestInfo<'_>, other: &RequestInfo<'_>) -> bool {
+        let snapshot = self.shared.snapshot.load();
+        let schema = |request| snapshot.configuration.classify(Attributes { user, request }).index;
+        schema(one) == schema(other)
     }
 
     /// Lets a request in: the future waits until the request may run, and gives its [`Permit`].

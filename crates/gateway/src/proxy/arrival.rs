@@ -30,6 +30,10 @@ pub(crate) struct Arrival<'a> {
     timeouts: RouteTimeouts,
 }
 
+/// Why a path is rejected that a flow schema might be evaded with.
+const AMBIGUOUS: &str =
+    "has an encoded slash, and belongs to another flow schema with a plain one; send `/`, or set a route for it";
+
 // === impl Arrival ===
 
 impl<'a> Arrival<'a> {
@@ -41,6 +45,12 @@ impl<'a> Arrival<'a> {
         let user = match &digested {
             Ok(_) => connection.identity.authenticate(parts),
             Err(_) => Ok(anonymous()),
+        };
+        let digested = match (digested, &user) {
+            (Ok(digested), Ok(user)) if is_ambiguous(connection, target, user, &digested) => {
+                Err(DigestError::Path { problem: AMBIGUOUS })
+            }
+            (digested, _) => digested,
         };
         let timeouts = digested.as_ref().map(|digested| rules.timeouts(digested.extra)).unwrap_or_default();
         Self { digested, user, target, is_long_running, timeouts }
@@ -72,4 +82,11 @@ impl<'a> Arrival<'a> {
     pub(crate) fn user(&self) -> Option<Arc<User>> {
         if self.digested.is_ok() { self.user.as_ref().ok().cloned() } else { None }
     }
+}
+
+/// Whether it depends on the service which flow schema a request belongs to: some take an encoded slash for a part of a name, others for a
+/// slash. A schema that blocks `/admin` holds in front of both.
+fn is_ambiguous(connection: &Connection, target: &Target, user: &User, digested: &Digested<'_, RouteMatch>) -> bool {
+    let Some(other) = connection.worker.rules.with_plain_slashes(target) else { return false };
+    !connection.worker.flow_control.belong_together(user, &digested.info, &other)
 }

@@ -60,6 +60,15 @@ pub struct RequestRulesError(
     pub Vec<String>,
 );
 
+// === impl RouteMatch ===
+
+impl RouteMatch {
+    /// Whether a route matches.
+    pub fn is_route(self) -> bool {
+        self.0.is_some()
+    }
+}
+
 // === impl RequestRules ===
 
 impl RequestRules {

@@ -2,12 +2,13 @@
 //!
 //! Decisions see the normal form ([`normal_path`]), and the upstream gets it too unless the settings say otherwise. An
 //! encoded slash stays in it, since for most services it is a part of a name. Other services take it for a slash, so a
-//! request with one costs what the dearer of both readings costs. The same goes for path parameters, where they are kept.
+//! request with one costs what the dearer of both readings costs, and is rejected if flow schemas tell the readings apart. The same goes for path parameters, where they are kept.
 
 use std::borrow::Cow;
 
 use evenkeel::digest::{Digest, Digested};
 use evenkeel::service::Occupancy;
+use evenkeel_engine::RequestInfo;
 use evenkeel_engine::digest::{DigestError, PathParameters, decode_keeping_slashes, normal_path, normal_path_with};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -88,6 +89,24 @@ impl RequestRules {
             Ok(spelling) => self.digest_spelling(&target.method, &target.uri, spelling),
             Err(error) => Err(error.clone()),
         }
+    }
+
+    /// What a request asks for if the encoded slashes of its path are slashes, as some services have it. `None` if it has none, or if a route
+    /// says what the path means as it is.
+    pub fn with_plain_slashes(&self, target: &Target) -> Option<RequestInfo<'static>> {
+        let spelling = target.spelling.as_ref().ok().filter(|spelling| spelling.has_encoded_slash)?;
+        if self.0.kubernetes.is_some() {
+            // There, an encoded slash is a slash already.
+            return None;
+        }
+        let normal = spelling.normal.as_deref().unwrap_or(target.uri.path());
+        let as_it_is = with_query(normal, &target.uri);
+        if self.interpret(&target.method, &as_it_is).is_ok_and(|digested| digested.extra.is_route()) {
+            return None;
+        }
+        let plain = normal_path(&normal.replace("%2F", "/")).ok()?.path.into_owned();
+        let digested = self.interpret(&target.method, &with_query(&plain, &target.uri)).ok()?.info.into_owned();
+        Some(digested)
     }
 
     /// What a request asks for whose path is spelt like this.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark")]
 
+mod by_serde;
 mod repeated;
 
 use std::fs::File;
@@ -15,6 +16,8 @@ use evenkeel_bars::{Bar, Bars};
 use evenkeel_engine::controller::Objects;
 use evenkeel_replay::{Format, Input, Replay, Report, Settings, Users};
 use flate2::read::MultiGzDecoder;
+
+use by_serde::AuditEvent;
 use repeated::Repeated;
 
 const LINES_PER_SECOND: Bar = Bar::AtLeast(400_000.0, "lines/s");
@@ -24,6 +27,9 @@ fn main() -> ExitCode {
     let mut bars = Bars::filtered(std::env::args().skip(1));
     let audit = unpacked("audit.jsonl");
     bars.measure("replay: audit lines, read", "lines/s", || (fastest(|| read(&audit)), LINES_PER_SECOND));
+    bars.measure("replay: the same by serde_json, only parsed", "lines/s", || {
+        (fastest(|| lines_per_second(&audit, |line| AuditEvent::read(line).is_ok())), Bar::None)
+    });
     bars.measure("replay: audit lines, one configuration", "lines/s", || {
         (fastest(|| replayed(&audit, 20, 1).0), LINES_PER_SECOND)
     });
@@ -47,9 +53,13 @@ fn fastest(mut round: impl FnMut() -> f64) -> f64 {
 /// Lines a second, when they are only read.
 fn read(audit: &[u8]) -> f64 {
     let mut users = Users::default();
+    lines_per_second(audit, |line| Format::Audit.read(line, &mut users).is_ok())
+}
+
+fn lines_per_second<'a>(audit: &'a [u8], mut is_read: impl FnMut(&'a [u8]) -> bool) -> f64 {
     let (mut lines, start) = (0, processor_seconds());
     for line in audit.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        assert!(std::hint::black_box(Format::Audit.read(line, &mut users)).is_ok());
+        assert!(std::hint::black_box(is_read(line)));
         lines += 1;
     }
     f64::from(lines) / (processor_seconds() - start)
