@@ -46,37 +46,6 @@ async fn sf_1_the_first_match_says_where_a_request_goes() {
     running.done().await;
 }
 
-/// One seat, and one place in the queue of each address: who has an address of its own finds a place.
-#[tokio::test]
-async fn sf_1_clients_are_told_apart_by_address() {
-    let (upstream, mut begun, ends) = Upstream::held().await;
-    let mut settings = config(&[upstream.address]);
-    settings.concurrency = 2;
-    let trusted = "{address: {trustedProxies: [127.0.0.0/8]}}";
-    settings.identity = Config::parse("f", &format!("identity: {{sources: [{trusted}]}}")).unwrap().identity;
-    let form = "{levels: {a: {share: 100, borrow: 0%, queue: 10, perClient: 1}}, match: [{level: a, per: address}]}";
-    let running = start(with(settings, form)).await;
-    let explained = |from: &str| {
-        let (address, header) = (running.address, format!("X-Forwarded-For: {from}\r\n"));
-        tokio::spawn(async move { get(address, "/", &header).await.status })
-    };
-    let first = explained("192.0.2.1");
-    begun.recv().await.unwrap();
-    let waiting = [explained("192.0.2.1"), explained("192.0.2.2")];
-    let flow = running.gateway.flow().clone();
-    eventually("one of each address waits", || {
-        flow.status().iter().any(|level| level.name == "a" && level.waiting == 2)
-    })
-    .await;
-    assert_eq!(get(running.address, "/", "X-Forwarded-For: 192.0.2.1\r\n").await.status, 429);
-    ends.add_permits(8);
-    assert_eq!(first.await.unwrap(), 200);
-    for request in waiting {
-        assert_eq!(request.await.unwrap(), 200);
-    }
-    running.done().await;
-}
-
 #[tokio::test]
 async fn levels_and_matches_follow_the_settings() {
     let upstream = Upstream::echo().await;
