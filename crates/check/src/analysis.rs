@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use evenkeel_api::bootstrap::{self, BootstrapObjects};
+use evenkeel_api::bootstrap::{self, BootstrapObjects, KubernetesVersion};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
-use evenkeel_api::{AnyObject, Kind, Object, annotations};
+use evenkeel_api::{AnyObject, Kind, Object, Preset, annotations};
 
 use crate::assumptions::Assumptions;
 use crate::caller::Callers;
@@ -47,7 +47,8 @@ pub(crate) struct Analysis<'a> {
     /// The schemas that a server would use, in match order, the mandatory ones among them.
     pub(crate) view: View<'a>,
     pub(crate) callers: Callers,
-    bootstrap: BootstrapObjects,
+    /// What servers suggest: those of the preset or, for Kubernetes, of any release.
+    stock: Vec<&'static BootstrapObjects>,
 }
 
 /// What rules find, and the work that they may still do.
@@ -104,8 +105,11 @@ impl<'a> Analysis<'a> {
         let space = Arc::new(Space::of(configuration.schemas.iter().copied()));
         let callers = Callers::of(configuration.schemas.iter().copied(), assumptions.preset);
         let view = View::new(configuration, &space);
-        let bootstrap = assumptions.preset.objects();
-        Self { assumptions, checked, schemas, levels, level_names, view, callers, bootstrap }
+        let stock = match assumptions.preset {
+            Preset::Plain => vec![assumptions.preset.suggested()],
+            Preset::Kubernetes => KubernetesVersion::all().map(bootstrap::suggested_by).collect(),
+        };
+        Self { assumptions, checked, schemas, levels, level_names, view, callers, stock }
     }
 
     /// Where a schema of the configuration comes from, unless it is a built-in one.
@@ -121,10 +125,10 @@ impl<'a> Analysis<'a> {
         }
         match object {
             AnyObject::FlowSchema(schema) => {
-                self.bootstrap.flow_schemas.iter().any(|own| own.name() == name && own.spec == schema.spec)
+                self.stock.iter().any(|stock| stock.flow_schema(name).is_some_and(|own| own.spec == schema.spec))
             }
             AnyObject::PriorityLevelConfiguration(level) => {
-                self.bootstrap.priority_levels.iter().any(|own| own.name() == name && own.spec == level.spec)
+                self.stock.iter().any(|stock| stock.priority_level(name).is_some_and(|own| own.spec == level.spec))
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_api::Preset;
+use evenkeel_api::bootstrap::{self, BootstrapObjects, KubernetesVersion};
 use evenkeel_engine::controller::Borrowing;
 
 /// What a check assumes of the server that the objects are for.
@@ -12,6 +13,8 @@ use evenkeel_engine::controller::Borrowing;
 pub struct Assumptions {
     /// Which verbs rules may have, and how seats are divided.
     pub preset: Preset,
+    /// The release of Kubernetes whose suggested objects a server of the preset `kubernetes` looks after.
+    pub kubernetes: KubernetesVersion,
     /// How many seats the server has.
     pub seats: u32,
     /// How long a request may wait.
@@ -28,11 +31,22 @@ pub struct Assumptions {
 
 // === impl Assumptions ===
 
+impl Assumptions {
+    /// The suggested objects that the server looks after.
+    pub(crate) fn suggested(&self) -> &'static BootstrapObjects {
+        match self.preset {
+            Preset::Plain => self.preset.suggested(),
+            Preset::Kubernetes => bootstrap::suggested_by(self.kubernetes),
+        }
+    }
+}
+
 impl Default for Assumptions {
     /// A Kubernetes API server with its default flags.
     fn default() -> Self {
         Self {
             preset: Preset::Kubernetes,
+            kubernetes: KubernetesVersion::NEWEST,
             seats: 600,
             wait_limit: Duration::from_secs(15),
             service_time: Duration::from_millis(100),

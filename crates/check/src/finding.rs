@@ -115,6 +115,26 @@ fn line<S: Serializer>(at: &Option<Position>, serializer: S) -> Result<S::Ok, S:
 // === impl Finding ===
 
 impl Finding {
+    /// A file, or an object in one, that cannot be decoded: so nothing else is found in it.
+    pub fn undecodable(
+        kind: impl Into<String>,
+        name: impl Into<String>,
+        place: SourceLocation,
+        message: impl Into<String>,
+    ) -> Self {
+        let rule = Rule::InvalidObject;
+        Self {
+            rule,
+            severity: rule.severity(),
+            object: ObjectName { kind: kind.into(), name: name.into() },
+            place,
+            message: message.into(),
+            help: "correct this: the rest of the files is checked without it".to_owned(),
+            witness: None,
+            blockers: Vec::new(),
+        }
+    }
+
     pub(crate) fn new(
         rule: Rule,
         of: &Located<'_>,

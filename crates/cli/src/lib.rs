@@ -30,7 +30,6 @@ mod signals;
 mod simulate;
 mod subcommand;
 mod terminal;
-mod tool_settings;
 mod top;
 mod usage;
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_gateway::config::{ListenAddress, hide_credentials};
 
 /// The name of the binary as a plugin of kubectl, which runs it for `kubectl evenkeel`.
@@ -92,9 +93,30 @@ pub(crate) fn number<const MAX: u32>(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("it must be a whole number from 1 to {MAX}"))
 }
 
+/// Reads how many seats a server has: a number, `auto` or `auto:MIN..MAX`.
+pub(crate) fn concurrency(text: &str) -> Result<Concurrency, String> {
+    const MAX: u32 = 1_000_000;
+    let concurrency: Concurrency = text.parse().map_err(|error| format!("it {error}"))?;
+    if concurrency.most() > MAX { Err(format!("it must be at most {MAX}")) } else { Ok(concurrency) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seats_are_a_number_or_auto() {
+        let read = |text: &str| concurrency(text).map(|concurrency| concurrency.to_string());
+        for text in ["1", "600", "auto", "auto:10..400"] {
+            assert_eq!(read(text).as_deref(), Ok(text));
+        }
+        let form = "it must be a number of requests such as 40, `auto`, or `auto:10..400`";
+        for text in ["", "many", "-1", "auto:", "auto:3", "auto 3..4", "auto:a..b"] {
+            assert_eq!(read(text).unwrap_err(), form, "{text:?}");
+        }
+        assert_eq!(read("0").unwrap_err(), "it must be at least 1");
+        assert_eq!(read("auto:1..2000000").unwrap_err(), "it must be at most 1000000");
+    }
 
     #[test]
     fn certificates_are_for_names_and_addresses() {

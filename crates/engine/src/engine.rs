@@ -69,7 +69,7 @@ pub struct Engine<T, D = FaithfulDivision, O: ObserveLevels = ()> {
 /// Names a request of an engine.
 ///
 /// Not `#[non_exhaustive]`: it is a pair of numbers, which callers keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket {
     /// The level that it is in.
     pub level: LevelId,

@@ -43,6 +43,7 @@ mod seat_seconds;
 mod work_estimate;
 
 pub mod attribution;
+pub mod auto_limit;
 pub mod borrowing;
 pub mod classify;
 pub mod controller;

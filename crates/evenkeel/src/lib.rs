@@ -139,8 +139,8 @@ pub mod explain {
     //! Why a request goes where it goes: the structures that [`FlowControl::explain`](crate::FlowControl::explain) gives.
 
     pub use crate::observe::explain::{
-        ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel, TriedSchema,
-        WaitOutcome,
+        DanglingSchema, ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel,
+        TriedSchema, WaitOutcome,
     };
 }
 

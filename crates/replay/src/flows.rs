@@ -182,7 +182,7 @@ impl Outcomes<Token> for Counter<'_> {
         self.flows.ended = self.flows.ended.max(outcome.ended);
         let replayed = &mut self.flows.row(outcome.token.flow).replayed[self.side];
         match outcome.end {
-            End::Completed { started, seats, lingers } => {
+            End::Completed { started, seats, lingers, .. } => {
                 replayed.wait.record(wait);
                 let work = outcome.token.work;
                 // The level may have given it fewer seats than were estimated.

@@ -84,6 +84,39 @@ pub struct Placed<'a> {
     pub level: Cow<'a, str>,
 }
 
+// === impl Record ===
+
+impl Record<'_> {
+    /// The same without a line that it is borrowed from.
+    pub(crate) fn into_owned(self) -> Record<'static> {
+        fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+            Cow::Owned(text.into_owned())
+        }
+        Record {
+            id: self.id.map(owned),
+            action: match self.action {
+                Action::Verb(verb) => Action::Verb(owned(verb)),
+                Action::Method(method) => Action::Method(owned(method)),
+            },
+            target: owned(self.target),
+            outcome: match self.outcome {
+                Outcome::Rejected(reason) => Outcome::Rejected(reason.map(owned)),
+                Outcome::Served => Outcome::Served,
+                Outcome::Unauthenticated => Outcome::Unauthenticated,
+                Outcome::NotLimited => Outcome::NotLimited,
+            },
+            placed: self.placed.map(|Placed { schema, level }| Placed { schema: owned(schema), level: owned(level) }),
+            stage: self.stage,
+            arrived: self.arrived,
+            written: self.written,
+            wait: self.wait,
+            service: self.service,
+            user: self.user,
+            seats: self.seats,
+        }
+    }
+}
+
 // === impl Action ===
 
 impl Action<'_> {

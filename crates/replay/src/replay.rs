@@ -2,6 +2,7 @@
 
 use evenkeel::service::Occupancy;
 use evenkeel_api::Preset;
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::Rejection;
@@ -33,8 +34,8 @@ use crate::users::Users;
 pub struct Settings {
     /// What kind of server it is: what paths mean, and how seats are divided.
     pub preset: Preset,
-    /// Its seats.
-    pub seats: i64,
+    /// Its seats, or that it finds out how many are right.
+    pub concurrency: Concurrency,
     /// How its levels borrow.
     pub borrowing: Borrowing,
     /// How long requests wait at most.
@@ -100,12 +101,18 @@ const PROGRESS_EVERY: u64 = 4096;
 
 impl Settings {
     /// A server of that kind with that many seats.
-    pub fn new(preset: Preset, seats: i64) -> Self {
+    pub fn new(preset: Preset, concurrency: impl Into<Concurrency>) -> Self {
         let borrowing = match preset {
             Preset::Kubernetes => Borrowing::Periodic,
             Preset::Plain => Borrowing::Immediate,
         };
-        Self { preset, seats, borrowing, wait_limit: 15 * SECOND, object_numbers: ObjectNumbers::default() }
+        Self {
+            preset,
+            concurrency: concurrency.into(),
+            borrowing,
+            wait_limit: 15 * SECOND,
+            object_numbers: ObjectNumbers::default(),
+        }
     }
 }
 

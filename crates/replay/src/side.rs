@@ -21,7 +21,7 @@ pub(crate) struct Side {
 
 impl Side {
     pub(crate) fn new(settings: &Settings, objects: Objects) -> Self {
-        let mut server = ServerSettings::new(settings.seats);
+        let mut server = ServerSettings::new(0).concurrency(&settings.concurrency);
         (server.preset, server.borrowing) = (settings.preset, settings.borrowing);
         let simulator = Simulator::new(server, objects.with_mandatory_levels());
         let class =

@@ -7,6 +7,7 @@
 //! The same input gives the same bytes on every machine: times are whole nanoseconds, random numbers come from a
 //! generator of this crate, and no function of the C library is used.
 
+mod auto_seats;
 mod fairness;
 mod histogram;
 mod known_objects;
@@ -24,6 +25,7 @@ mod traffic;
 pub mod report;
 pub mod workload;
 
+pub use auto_seats::AutoSettings;
 pub use fairness::jain;
 pub use histogram::Histogram;
 pub use known_objects::KnownObjects;
@@ -31,6 +33,7 @@ pub use level_record::{LevelNumber, LevelRecord, Occupancy};
 pub use outcome::{End, Outcome, Outcomes};
 pub use run::{Run, Scenario, run};
 pub use series::{Bucket, REASONS, Series, reason_index};
+pub use service::{ServiceCurve, Sharing};
 pub use simulator::{Class, NewRequest, ServerSettings, Simulator};
 pub use stream::{Caller, StreamRequest, run_stream};
 pub use tally::Tally;

@@ -26,7 +26,7 @@ pub struct Outcome<T> {
 /// Not `#[non_exhaustive]`: a caller has to handle every outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The service has done its work.
+    /// The service has responded.
     Completed {
         /// When the engine started it.
         started: Nanos,
@@ -34,6 +34,8 @@ pub enum End {
         seats: u32,
         /// How long it holds them after its end.
         lingers: Nanos,
+        /// Whether the service failed to do its work.
+        has_failed: bool,
     },
     /// The engine rejected it.
     Rejected {
@@ -65,6 +67,12 @@ pub trait Outcomes<T> {
     fn service(&mut self, token: &mut T, service: Nanos) -> Nanos {
         let _ = token;
         service
+    }
+
+    /// How long a request takes elsewhere that has just started, likewise.
+    fn delay(&mut self, token: &mut T, delay: Nanos) -> Nanos {
+        let _ = token;
+        delay
     }
 
     /// A request has ended.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_engine::auto_limit::AutoLimit;
 use evenkeel_engine::time::Nanos;
 use serde::Serialize;
 
@@ -22,8 +23,11 @@ pub struct Report {
     pub workload: String,
     /// What the random numbers came from.
     pub seed: u64,
-    /// The seats of the server.
+    /// The seats of the server, at the end.
     pub concurrency: i64,
+    /// The limit that finds itself, if the server has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitReport>,
     /// How levels borrowed.
     pub borrowing: String,
     /// How many events were simulated.
@@ -39,6 +43,34 @@ pub struct Report {
     pub levels: Vec<LevelReport>,
     /// How evenly seats were divided among flows that wanted more.
     pub jain: JainReport,
+}
+
+/// A limit that found itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LimitReport {
+    /// The limit that is believed to be right, at the end.
+    pub limit: f64,
+    /// Whether the search for it has ended.
+    pub is_known: bool,
+    /// The latest changes.
+    pub changes: Vec<LimitChangeReport>,
+}
+
+/// A change of the limit, or a decision against one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LimitChangeReport {
+    /// When, in seconds from the start.
+    pub at: f64,
+    /// The limit before.
+    pub from: u32,
+    /// The limit after.
+    pub to: u32,
+    /// Why, in a sentence.
+    pub reason: String,
 }
 
 /// Why a simulation did not come to the end of its workload: too many events.
@@ -89,6 +121,9 @@ pub struct Figures {
     pub completed: u64,
     /// Rejected requests by reason.
     pub rejected: BTreeMap<&'static str, u64>,
+    /// Requests that the service failed to do.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failed: u64,
     /// Requests that waited as long as they would.
     pub timed_out: u64,
     /// How long completed requests waited.
@@ -214,7 +249,8 @@ impl Report {
         Self {
             workload: workload.name.clone(),
             seed,
-            concurrency: settings.seats,
+            concurrency: simulator.auto_limit().map_or(settings.seats, |limit| limit.limit().into()),
+            limit: simulator.auto_limit().map(LimitReport::new),
             borrowing: settings.borrowing.name().to_owned(),
             events: simulator.events(),
             simulated_seconds: rounded(seconds(ended.into())),
@@ -235,6 +271,23 @@ fn badness(tally: &Tally) -> (bool, Nanos, std::cmp::Reverse<u64>) {
     (tally.completed == 0 && tally.requests > 0, tally.total.percentile(0.99), std::cmp::Reverse(tally.completed))
 }
 
+// === impl LimitReport ===
+
+impl LimitReport {
+    fn new(limit: &AutoLimit) -> Self {
+        let status = limit.status();
+        let changes =
+            limit.changes_since(0).filter(|(_, change)| !change.reason.is_routine() || change.from != change.to);
+        let changes = changes.map(|(_, change)| LimitChangeReport {
+            at: rounded(seconds(change.at.as_nanos().into())),
+            from: change.from,
+            to: change.to,
+            reason: change.to_string(),
+        });
+        Self { limit: rounded(status.limit), is_known: status.is_known, changes: changes.collect() }
+    }
+}
+
 // === impl Figures ===
 
 impl Figures {
@@ -245,6 +298,7 @@ impl Figures {
             retries: tally.retries,
             completed: tally.completed,
             rejected: by_reason(&tally.rejected),
+            failed: tally.failed,
             timed_out: tally.timed_out,
             wait: Percentiles::new(&tally.wait),
             total: Percentiles::new(&tally.total),
@@ -293,6 +347,11 @@ impl LevelReport {
             rejected: by_reason(&totals.rejected),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// To the thousandth.

@@ -14,7 +14,7 @@ use crate::workload::{Change, Workload};
 /// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone)]
 pub struct Scenario {
-    /// The server. Slots, degradation and object counts are those of the workload.
+    /// The server. Its service and object counts are those of the workload.
     pub settings: ServerSettings,
     /// The objects that it starts with.
     pub objects: Objects,
@@ -38,7 +38,7 @@ const BUCKETS: Nanos = 300;
 /// Runs a workload. `progress` is told the simulated time once for each second of it.
 pub fn run(workload: &Workload, scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Nanos)) -> Run {
     let mut settings = scenario.settings.clone();
-    (settings.slots, settings.degradation) = (workload.slots, workload.degradation);
+    settings.service = workload.service;
     settings.bucket_width = (workload.span + BUCKETS - 1) / BUCKETS;
     for (resource, count, bytes) in &workload.objects {
         settings.objects.set(resource, *count, *bytes);
@@ -80,6 +80,7 @@ pub fn run(workload: &Workload, scenario: &Scenario, seed: u64, progress: &mut d
                     }
                 }
                 Change::Slots(slots) => simulator.set_slots(mark, *slots, &mut traffic),
+                Change::Failing(is_failing) => simulator.set_failing(mark, *is_failing, &mut traffic),
                 Change::Concurrency(seats) => simulator.set_seats(mark, i64::from(*seats), &mut traffic),
             }
         }

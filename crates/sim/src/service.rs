@@ -4,21 +4,70 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
 use evenkeel_engine::Ticket;
-use evenkeel_engine::time::Nanos;
+use evenkeel_engine::time::{MILLISECOND, Nanos};
 
-/// The service. Requests beyond its slots wait inside it, first come, first served.
+/// How fast a service is, by how many requests are inside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct ServiceCurve {
+    /// How many requests the service really works on at a time; `None` for no limit of its own.
+    pub slots: Option<u32>,
+    /// How much slower the service gets by the requests beyond its slots: its throughput falls as
+    /// 1 / (1 + degradation × excess / slots).
+    pub degradation: f64,
+    /// What requests beyond the slots do.
+    pub sharing: Sharing,
+    /// How much slower a request gets by each other one inside: 1 / (1 + contention × (n − 1) + coherence × n × (n − 1)), as the
+    /// universal scalability law has it. Both are 0 for a service that has slots only.
+    pub contention: f64,
+    /// See `contention`.
+    pub coherence: f64,
+    /// With so many requests inside, further ones fail at once; `None`: never.
+    pub refuses_above: Option<u32>,
+}
+
+/// What requests beyond the slots of a service do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Sharing {
+    /// They wait inside it, first come, first served.
+    #[default]
+    Queue,
+    /// All requests inside share the slots, and each gets slower.
+    Processor,
+}
+
+/// What a request is for the service.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Task {
+    pub(crate) ticket: Ticket,
+    pub(crate) work: Nanos,
+    /// Time that it takes elsewhere after its work, without a slot.
+    pub(crate) delay: Nanos,
+}
+
+/// A request that has left the service.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Done {
+    pub(crate) ticket: Ticket,
+    pub(crate) is_good: bool,
+}
+
+/// The service.
 ///
 /// All requests that it works on go equally fast, so that work is measured on one clock: it runs as fast as time while no
-/// request waits inside, and slower the more do.
+/// more requests than slots are inside, and slower the more there are.
 #[derive(Debug)]
 pub(crate) struct Service {
-    /// `None`: it works on everything at once.
-    slots: Option<u32>,
-    degradation: f64,
+    curve: ServiceCurve,
+    /// Whether all requests fail that begin now.
+    is_failing: bool,
     in_work: BinaryHeap<Reverse<WorkItem>>,
-    backlog: VecDeque<(Ticket, Nanos)>,
+    backlog: VecDeque<Task>,
+    /// Requests whose work is done, and those that fail, by the time at which they leave.
+    leaving: BinaryHeap<Reverse<Leaving>>,
     sequence: u64,
-    /// The clock of work: the real time of its last update, its reading then, and its speed.
+    /// The clock of work: at which time it showed what, and how fast it runs.
     as_of: Nanos,
     work_clock: Nanos,
     /// What is left of a nanosecond, in parts of [`FULL_SPEED`].
@@ -26,13 +75,26 @@ pub(crate) struct Service {
     speed: u64,
 }
 
-/// A request in work, ordered by the reading of the clock of work at which it is done.
+/// A request that is worked on, by the time of the clock of work at which it is done.
 #[derive(Debug)]
 struct WorkItem {
     done_at: Nanos,
     sequence: u64,
     ticket: Ticket,
+    delay: Nanos,
 }
+
+/// A request that leaves at a time.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Leaving {
+    at: Nanos,
+    sequence: u64,
+    ticket: Ticket,
+    is_good: bool,
+}
+
+/// A request that fails takes this long.
+const FAILURE_TIME: Nanos = MILLISECOND;
 
 /// The speed at which a nanosecond of work takes a nanosecond.
 const FULL_SPEED: u64 = 1 << 20;
@@ -40,12 +102,13 @@ const FULL_SPEED: u64 = 1 << 20;
 // === impl Service ===
 
 impl Service {
-    pub(crate) fn new(slots: Option<u32>, degradation: f64) -> Self {
+    pub(crate) fn new(curve: ServiceCurve) -> Self {
         Self {
-            slots,
-            degradation,
+            curve,
+            is_failing: false,
             in_work: BinaryHeap::new(),
             backlog: VecDeque::new(),
+            leaving: BinaryHeap::new(),
             sequence: 0,
             as_of: 0,
             work_clock: 0,
@@ -54,21 +117,66 @@ impl Service {
         }
     }
 
-    /// Starts a request with this much work.
+    /// A request starts.
     #[inline]
-    pub(crate) fn begin(&mut self, now: Nanos, ticket: Ticket, work: Nanos) {
-        if self.has_free_slot() {
-            self.work_on(now, ticket, work);
+    pub(crate) fn begin(&mut self, now: Nanos, task: Task) {
+        let is_refused = self.curve.refuses_above.is_some_and(|most| self.inside() >= most as usize);
+        if is_refused || self.is_failing {
+            self.leave(now + FAILURE_TIME, task.ticket, false);
+        } else if self.has_free_slot() {
+            self.work_on(now, task);
+            self.set_speed();
         } else {
             self.advance(now);
-            self.backlog.push_back((ticket, work));
+            self.backlog.push_back(task);
             self.set_speed();
         }
     }
 
-    /// When the next request is done, if nothing else happens before.
+    /// When the next request is done or leaves, if nothing else happens before.
     #[inline]
     pub(crate) fn next_end(&self) -> Option<Nanos> {
+        let leaving = self.leaving.peek().map(|Reverse(next)| next.at);
+        leaving.into_iter().chain(self.next_work_end()).min()
+    }
+
+    /// The request that leaves by now, which [`next_end`](Self::next_end) has told of. `None` if its work is done, and it goes on
+    /// elsewhere.
+    #[inline]
+    pub(crate) fn end_next(&mut self, now: Nanos) -> Option<Done> {
+        if self.leaving.peek().is_some_and(|Reverse(next)| next.at <= now) {
+            let Reverse(Leaving { ticket, is_good, .. }) = self.leaving.pop()?;
+            return Some(Done { ticket, is_good });
+        }
+        let Reverse(WorkItem { ticket, delay, .. }) = self.in_work.pop()?;
+        if self.speed != FULL_SPEED || !self.backlog.is_empty() {
+            self.advance(now);
+            self.fill(now);
+        }
+        if delay > 0 {
+            self.leave(now + delay, ticket, true);
+            return None;
+        }
+        Some(Done { ticket, is_good: true })
+    }
+
+    /// It works on so many at a time from now on. What it has begun it goes on with.
+    pub(crate) fn set_slots(&mut self, now: Nanos, slots: Option<u32>) {
+        self.advance(now);
+        self.curve.slots = slots;
+        self.fill(now);
+    }
+
+    /// From now on, all requests that begin fail, or none.
+    pub(crate) fn set_failing(&mut self, is_failing: bool) {
+        self.is_failing = is_failing;
+    }
+
+    fn inside(&self) -> usize {
+        self.in_work.len() + self.backlog.len() + self.leaving.len()
+    }
+
+    fn next_work_end(&self) -> Option<Nanos> {
         let Reverse(next) = self.in_work.peek()?;
         let work = (next.done_at - self.work_clock).max(0);
         if self.speed == FULL_SPEED {
@@ -79,43 +187,34 @@ impl Service {
         Some(self.as_of.saturating_add(Nanos::try_from(span.max(0)).unwrap_or(Nanos::MAX)))
     }
 
-    /// The request that is done by now, which [`next_end`](Self::next_end) has announced.
-    #[inline]
-    pub(crate) fn end_next(&mut self, now: Nanos) -> Option<Ticket> {
-        let Reverse(WorkItem { ticket, .. }) = self.in_work.pop()?;
-        if !self.backlog.is_empty() {
-            self.advance(now);
-            self.fill(now);
-        }
-        Some(ticket)
-    }
-
-    /// Sets how many requests it works on at a time. Requests in work go on.
-    pub(crate) fn set_slots(&mut self, now: Nanos, slots: Option<u32>) {
-        self.advance(now);
-        self.slots = slots;
-        self.fill(now);
+    fn leave(&mut self, at: Nanos, ticket: Ticket, is_good: bool) {
+        self.sequence += 1;
+        self.leaving.push(Reverse(Leaving { at, sequence: self.sequence, ticket, is_good }));
     }
 
     fn has_free_slot(&self) -> bool {
-        self.slots.is_none_or(|slots| self.in_work.len() < slots as usize)
+        match self.curve.sharing {
+            Sharing::Processor => true,
+            Sharing::Queue => self.curve.slots.is_none_or(|slots| self.in_work.len() < slots as usize),
+        }
     }
 
     fn fill(&mut self, now: Nanos) {
         while self.has_free_slot()
-            && let Some((ticket, work)) = self.backlog.pop_front()
+            && let Some(task) = self.backlog.pop_front()
         {
-            self.work_on(now, ticket, work);
+            self.work_on(now, task);
         }
         self.set_speed();
     }
 
     #[inline]
-    fn work_on(&mut self, now: Nanos, ticket: Ticket, work: Nanos) {
+    fn work_on(&mut self, now: Nanos, task: Task) {
+        let Task { ticket, work, delay } = task;
         self.advance(now);
         self.sequence += 1;
         let done_at = self.work_clock.saturating_add(work.max(0));
-        self.in_work.push(Reverse(WorkItem { done_at, sequence: self.sequence, ticket }));
+        self.in_work.push(Reverse(WorkItem { done_at, sequence: self.sequence, ticket, delay }));
     }
 
     #[inline]
@@ -132,17 +231,41 @@ impl Service {
         self.as_of = now;
     }
 
-    /// Throughput falls as 1 / (1 + degradation × excess / slots).
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a ratio from 0 to 1, in fixed point"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a ratio from 0 to 1, in fixed point")]
     fn set_speed(&mut self) {
-        let slots = f64::from(self.slots.unwrap_or(1).max(1));
-        let slowness = 1.0 + self.degradation * self.backlog.len() as f64 / slots;
-        self.speed = ((FULL_SPEED as f64 / slowness) as u64).clamp(1, FULL_SPEED);
+        self.speed = ((FULL_SPEED as f64 / self.slowness()) as u64).clamp(1, FULL_SPEED);
+    }
+
+    /// How many times as long a request takes that is worked on now.
+    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 requests")]
+    fn slowness(&self) -> f64 {
+        let ServiceCurve { slots, degradation, sharing, contention, coherence, .. } = self.curve;
+        let working = self.in_work.len() as f64;
+        let others = (working - 1.0).max(0.0);
+        let scaling = 1.0 + contention * others + coherence * working * others;
+        let Some(slots) = slots else { return scaling };
+        let slots = f64::from(slots.max(1));
+        let (excess, crowding) = match sharing {
+            Sharing::Queue => (self.backlog.len() as f64, 1.0),
+            Sharing::Processor => ((working - slots).max(0.0), (working / slots).max(1.0)),
+        };
+        scaling * crowding * (1.0 + degradation * excess / slots)
+    }
+}
+
+// === impl ServiceCurve ===
+
+impl Default for ServiceCurve {
+    /// A service without a limit of its own.
+    fn default() -> Self {
+        Self {
+            slots: None,
+            degradation: 0.0,
+            sharing: Sharing::default(),
+            contention: 0.0,
+            coherence: 0.0,
+            refuses_above: None,
+        }
     }
 }
 

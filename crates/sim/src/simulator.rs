@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use evenkeel_api::Preset;
+use evenkeel_engine::auto_limit::{AutoLimit, Concurrency};
 use evenkeel_engine::borrowing::SeatDivision;
 use evenkeel_engine::controller::{Borrowing, Objects, ServerConfig};
 use evenkeel_engine::digest::Query;
@@ -15,10 +16,11 @@ use evenkeel_engine::{
     ApplyReport, Attributes, Classification, Configuration, Engine, EngineEffects, Flow, LevelId, Ticket, WorkEstimate,
 };
 
+use crate::auto_seats::{AutoSeats, AutoSettings};
 use crate::known_objects::KnownObjects;
 use crate::level_record::{LevelNumber, LevelRecord};
 use crate::outcome::{End, Outcome, Outcomes};
-use crate::service::Service;
+use crate::service::{Done, Service, ServiceCurve, Task};
 
 /// What is simulated: a server with its seats, and the service that its requests run on.
 #[derive(Debug, Clone)]
@@ -32,10 +34,10 @@ pub struct ServerSettings {
     pub borrowing: Borrowing,
     /// How long newcomers may have to wait for a seat before some are kept for them, in levels that queue per flow.
     pub newcomer_wait: Nanos,
-    /// How many requests the service really works on at a time; `None` for no limit of its own.
-    pub slots: Option<u32>,
-    /// How much slower the service gets by what waits inside it: its throughput falls as 1 / (1 + degradation × excess / slots).
-    pub degradation: f64,
+    /// How the seats of the server find themselves; `None`: they stay as they are.
+    pub auto: Option<AutoSettings>,
+    /// How fast the service is.
+    pub service: ServiceCurve,
     /// How many objects of each resource there are, for estimates.
     pub objects: KnownObjects,
     /// How wide the buckets of time series are. They get wider if there are too many.
@@ -77,6 +79,7 @@ pub struct Simulator<T> {
     objects: KnownObjects,
     watches: WatchCounts,
     service: Service,
+    auto: Option<AutoSeats>,
     now: Nanos,
     /// No timer of the engine is due before this time.
     timeout_at: Nanos,
@@ -102,6 +105,8 @@ pub struct NewRequest<T> {
     pub token: T,
     /// How much work it is for the service.
     pub service: Nanos,
+    /// How long it takes elsewhere after that, with its seats and without a slot of the service.
+    pub delay: Nanos,
     /// The seats that it takes. One that takes none starts at once.
     pub work: WorkEstimate,
     /// How long it waits at most; `None`: until it starts.
@@ -132,6 +137,8 @@ pub struct Class {
 struct Job<T> {
     token: T,
     service: Nanos,
+    delay: Nanos,
+    schema: usize,
     arrived: Nanos,
     started: Nanos,
 }
@@ -158,11 +165,18 @@ impl ServerSettings {
             seats,
             borrowing: Borrowing::Periodic,
             newcomer_wait: NEWCOMER_WAIT,
-            slots: None,
-            degradation: 0.0,
+            auto: None,
+            service: ServiceCurve::default(),
             objects: KnownObjects::default(),
             bucket_width: SECOND / 10,
         }
+    }
+
+    /// The server has so many seats, or finds out how many are right.
+    #[must_use]
+    pub fn concurrency(self, concurrency: &Concurrency) -> Self {
+        let auto = concurrency.auto().map(|bounds| AutoSettings::new(bounds, concurrency.first()));
+        Self { seats: concurrency.first().into(), auto, ..self }
     }
 }
 
@@ -171,13 +185,19 @@ impl ServerSettings {
 impl<T> NewRequest<T> {
     /// A request that waits for as long as it takes.
     pub fn new(token: T, service: Nanos, work: WorkEstimate) -> Self {
-        Self { token, service, work, patience: None }
+        Self { token, service, delay: 0, work, patience: None }
     }
 
     /// A request that waits for at most this long.
     #[must_use]
     pub fn patience(self, patience: Nanos) -> Self {
         Self { patience: Some(patience), ..self }
+    }
+
+    /// The same, but it takes so long elsewhere in addition.
+    #[must_use]
+    pub fn delay(self, delay: Nanos) -> Self {
+        Self { delay, ..self }
     }
 }
 
@@ -186,8 +206,10 @@ impl<T> NewRequest<T> {
 impl<T: Copy> Simulator<T> {
     /// A server that follows these objects, at time zero.
     pub fn new(settings: ServerSettings, objects: Objects) -> Self {
-        let ServerSettings { preset, seats, borrowing, newcomer_wait, slots, degradation, .. } = settings;
+        let ServerSettings { preset, seats, borrowing, newcomer_wait, auto, service, .. } = settings;
         let ServerSettings { objects: counts, bucket_width, .. } = settings;
+        let auto = auto.map(AutoSeats::new);
+        let seats = auto.as_ref().map_or(seats, AutoSeats::seats);
         let config = ServerConfig::new(seats).division(SeatDivision::from(preset)).borrowing(borrowing);
         let config = config.newcomer_wait(newcomer_wait);
         let engine = Engine::with_config(config, Instant::from_nanos(0));
@@ -199,7 +221,8 @@ impl<T: Copy> Simulator<T> {
             estimator: Estimator::default(),
             objects: counts,
             watches: WatchCounts::default(),
-            service: Service::new(slots, degradation),
+            service: Service::new(service),
+            auto,
             now: 0,
             timeout_at: 0,
             levels: Vec::new(),
@@ -297,7 +320,7 @@ impl<T: Copy> Simulator<T> {
     ) -> Option<Ticket> {
         self.run_until(at, outcomes);
         let now = self.begin_event(at);
-        let NewRequest { token, service, work, patience } = request;
+        let NewRequest { token, service, delay, work, patience } = request;
         let (work, patience) = (class.seats.map_or(work, WorkEstimate::seats), class.wait_limit.or(patience));
         let flow = Flow::from(class.flow_hash).with_weight(class.flow_weight);
         let mut new = level::NewRequest::new(flow, work);
@@ -307,7 +330,7 @@ impl<T: Copy> Simulator<T> {
         if let Some(patience) = patience {
             new = new.wait_until(now + patience.max(0));
         }
-        let job = Job { token, service, arrived: self.now, started: self.now };
+        let job = Job { token, service, delay, schema: class.schema, arrived: self.now, started: self.now };
         let arrival = self.engine.arrive(now, class.id, new, job, &mut self.happened);
         let mut waits = None;
         match arrival {
@@ -344,6 +367,17 @@ impl<T: Copy> Simulator<T> {
 
     /// When the next timer is due or the next request ends; `None` if never.
     pub fn next_event(&self) -> Option<Nanos> {
+        let tick = self.auto.as_ref().map(|auto| auto.next_tick);
+        self.next_of_requests().into_iter().chain(tick).min()
+    }
+
+    /// The limit that finds itself, if the server has one.
+    pub fn auto_limit(&self) -> Option<&AutoLimit> {
+        self.auto.as_ref().map(|auto| &auto.limit)
+    }
+
+    /// When something happens to a request by itself.
+    fn next_of_requests(&self) -> Option<Nanos> {
         let end = self.service.next_end();
         let timeout = (self.timeout_at < Nanos::MAX).then_some(self.timeout_at);
         end.into_iter().chain(timeout).min()
@@ -361,15 +395,18 @@ impl<T: Copy> Simulator<T> {
     #[inline]
     pub fn step(&mut self, until: Nanos, outcomes: &mut impl Outcomes<T>) -> bool {
         let end = self.service.next_end().unwrap_or(Nanos::MAX);
-        let next = end.min(self.timeout_at);
+        let tick = self.auto.as_ref().map_or(Nanos::MAX, |auto| auto.next_tick);
+        let next = end.min(self.timeout_at).min(tick);
         if next > until || next == Nanos::MAX {
             return false;
         }
         // Requests that end at the time of a timer end before it.
-        if end <= self.timeout_at {
+        if end == next {
             self.end_next(end, outcomes);
-        } else {
+        } else if self.timeout_at == next {
             self.handle_timeout(outcomes);
+        } else {
+            self.tick(next, outcomes);
         }
         true
     }
@@ -377,7 +414,9 @@ impl<T: Copy> Simulator<T> {
     /// Lets time pass until every request has ended, or none of them can end any more.
     pub fn drain(&mut self, outcomes: &mut impl Outcomes<T>) {
         while self.engine.levels().any(|level| !level.queue_set.is_idle()) {
-            let Some(next) = self.next_event().filter(|next| *next < self.now.saturating_add(DRAIN_MAX)) else { break };
+            let Some(next) = self.next_of_requests().filter(|next| *next < self.now.saturating_add(DRAIN_MAX)) else {
+                break;
+            };
             self.run_until(next.saturating_add(SECOND), outcomes);
         }
         self.close_records();
@@ -409,6 +448,13 @@ impl<T: Copy> Simulator<T> {
         self.service.set_slots(self.now, slots);
     }
 
+    /// From now on, all requests fail that start, or none.
+    pub fn set_failing(&mut self, at: Nanos, is_failing: bool, outcomes: &mut impl Outcomes<T>) {
+        self.run_until(at, outcomes);
+        self.begin_event(at);
+        self.service.set_failing(is_failing);
+    }
+
     /// Starts counting; what was before is only in the series of the levels.
     pub fn reset_counts(&mut self) {
         self.levels.iter_mut().for_each(|level| level.reset(self.now));
@@ -426,6 +472,9 @@ impl<T: Copy> Simulator<T> {
 
     fn begin_event(&mut self, at: Nanos) -> Instant {
         self.now = self.now.max(at);
+        if let Some(auto) = &mut self.auto {
+            auto.pass(self.now, &self.engine);
+        }
         self.happened.now = self.now;
         self.recorded = None;
         self.events += 1;
@@ -433,7 +482,7 @@ impl<T: Copy> Simulator<T> {
     }
 
     fn end_next(&mut self, at: Nanos, outcomes: &mut impl Outcomes<T>) {
-        let Some(ticket) = self.service.end_next(at) else { return };
+        let Some(Done { ticket, is_good }) = self.service.end_next(at) else { return };
         let now = self.begin_event(at);
         let level = self.engine.queue_set(ticket.level);
         let Some(view) = level.and_then(|set| set.request(ticket.id)) else { return };
@@ -444,7 +493,10 @@ impl<T: Copy> Simulator<T> {
             None => return,
         }
         let (seats, lingers) = (work.max_seats(), work.additional_latency);
-        let end = End::Completed { started: job.started, seats, lingers };
+        if let Some(auto) = &mut self.auto {
+            auto.ended(job.schema, self.now - job.started, seats, is_good);
+        }
+        let end = End::Completed { started: job.started, seats, lingers, has_failed: !is_good };
         outcomes.ended(self.outcome(job, ticket.level, end));
         self.settle(outcomes);
     }
@@ -455,6 +507,15 @@ impl<T: Copy> Simulator<T> {
         self.engine.handle_timeout(now, &mut self.happened);
         self.timeout_at = self.engine.next_timeout().map_or(Nanos::MAX, Instant::as_nanos);
         // Seats may have been divided, and a level that was on its way out may be gone.
+        self.follow_configuration();
+        self.settle(outcomes);
+    }
+
+    /// The limit that finds itself looks at what has happened.
+    fn tick(&mut self, at: Nanos, outcomes: &mut impl Outcomes<T>) {
+        let now = self.begin_event(at);
+        let Some(seats) = self.auto.as_mut().and_then(|auto| auto.tick(now, &self.engine)) else { return };
+        self.engine.set_server_limit(seats, now, &mut self.happened);
         self.follow_configuration();
         self.settle(outcomes);
     }
@@ -476,7 +537,8 @@ impl<T: Copy> Simulator<T> {
             if let Some(job) = self.engine.payload_mut(ticket) {
                 outcomes.started(self.now, &mut job.token, seats);
                 let service = outcomes.service(&mut job.token, job.service);
-                self.service.begin(self.now, ticket, service);
+                let delay = outcomes.delay(&mut job.token, job.delay);
+                self.service.begin(self.now, Task { ticket, work: service, delay });
             }
         }
         self.happened.started.clear();

@@ -51,7 +51,7 @@ pub fn run_stream<T: Copy, C: AsRef<Caller>>(
         let Caller { user, request, query } = caller.as_ref();
         let class = simulator.classify(Attributes { user, request });
         let work = work.unwrap_or_else(|| simulator.estimate(request, query, class));
-        simulator.arrive(at, class, NewRequest { token, service, work, patience }, outcomes);
+        simulator.arrive(at, class, NewRequest { token, service, delay: 0, work, patience }, outcomes);
     }
     simulator.drain(outcomes);
 }

@@ -16,6 +16,8 @@ pub struct Tally {
     pub retries: u64,
     /// Requests that the service has done.
     pub completed: u64,
+    /// Requests that the service failed to do.
+    pub failed: u64,
     /// Requests that reached their longest wait.
     pub timed_out: u64,
     /// Rejected requests, by the place of their reason in [`REASONS`].
@@ -58,6 +60,7 @@ impl Tally {
         self.requests += other.requests;
         self.retries += other.retries;
         self.completed += other.completed;
+        self.failed += other.failed;
         self.timed_out += other.timed_out;
         self.rejected.iter_mut().zip(other.rejected).for_each(|(count, more)| *count += more);
         self.wait.merge(&other.wait);
@@ -68,6 +71,7 @@ impl Tally {
     /// A request has ended.
     pub fn count<T>(&mut self, outcome: &Outcome<T>) {
         match outcome.end {
+            End::Completed { has_failed: true, .. } => self.failed += 1,
             End::Completed { .. } => {
                 self.completed += 1;
                 self.wait.record(outcome.wait());

@@ -109,7 +109,7 @@ impl<'a> Traffic<'a> {
         }
         let (class, work) = flow.classify(simulator);
         let token = Token { flow: index, attempt, waits: false, service };
-        let request = NewRequest { token, service, work, patience: Some(flow.group.patience) };
+        let request = NewRequest::new(token, service, work).patience(flow.group.patience).delay(flow.group.delay);
         simulator.arrive(at, class, request, self);
     }
 

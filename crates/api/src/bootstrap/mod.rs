@@ -12,6 +12,7 @@
 //! assert!(!bootstrap::is_mandatory(Kind::PriorityLevelConfiguration, "system"));
 //! ```
 
+mod kubernetes_version;
 mod mandatory;
 mod plain;
 mod suggested;
@@ -20,6 +21,8 @@ use std::sync::LazyLock;
 
 use crate::v1::{FlowSchema, PriorityLevelConfiguration};
 use crate::{AnyObject, Kind};
+
+pub use kubernetes_version::{KubernetesVersion, UnknownKubernetesVersion};
 
 /// The annotation that says whether the server keeps an object's specification as it is here: `true` or `false`.
 pub const AUTO_UPDATE_ANNOTATION: &str = "apf.kubernetes.io/autoupdate-spec";
@@ -45,6 +48,14 @@ static MANDATORY: LazyLock<BootstrapObjects> = LazyLock::new(|| {
 static SUGGESTED: LazyLock<BootstrapObjects> = LazyLock::new(|| {
     BootstrapObjects { priority_levels: suggested::priority_levels(), flow_schemas: suggested::flow_schemas() }.marked()
 });
+static SUGGESTED_BEFORE_1_34: LazyLock<BootstrapObjects> = LazyLock::new(|| {
+    let mut objects = BootstrapObjects {
+        priority_levels: suggested::priority_levels(),
+        flow_schemas: [suggested::flow_schemas(), suggested::flow_schemas_before_1_34()].concat(),
+    };
+    objects.flow_schemas.sort_by_key(|schema| schema.spec.matching_precedence);
+    objects.marked()
+});
 static PLAIN: LazyLock<BootstrapObjects> = LazyLock::new(|| {
     BootstrapObjects { priority_levels: plain::priority_levels(), flow_schemas: plain::flow_schemas() }.marked()
 });
@@ -67,6 +78,19 @@ pub fn plain() -> &'static BootstrapObjects {
 /// The objects that exist until an operator decides otherwise.
 pub fn suggested() -> &'static BootstrapObjects {
     &SUGGESTED
+}
+
+/// The suggested objects of that version. Those of the newest are [`suggested`].
+///
+/// ```
+/// use evenkeel_api::bootstrap::{self, KubernetesVersion};
+///
+/// let of = |version: &str| bootstrap::suggested_by(version.parse::<KubernetesVersion>().unwrap());
+/// assert!(of("1.33").flow_schema("endpoint-controller").is_some());
+/// assert_eq!(of("1.34"), bootstrap::suggested());
+/// ```
+pub fn suggested_by(version: KubernetesVersion) -> &'static BootstrapObjects {
+    if version < KubernetesVersion::LEASES_ONLY { &SUGGESTED_BEFORE_1_34 } else { &SUGGESTED }
 }
 
 /// The mandatory objects and then the suggested ones.

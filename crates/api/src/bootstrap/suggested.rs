@@ -71,3 +71,28 @@ pub(super) fn flow_schemas() -> Vec<FlowSchema> {
             .build(),
     ]
 }
+
+/// What releases before 1.34 had besides: leader election by endpoints and configmaps, and a way around it for a controller that writes endpoints.
+#[rustfmt::skip] // a table
+pub(super) fn flow_schemas_before_1_34() -> Vec<FlowSchema> {
+    vec![
+        FlowSchema::builder("endpoint-controller")
+            .priority_level("workload-high").matching_precedence(150).by_user()
+            .rule(|r| r
+                .user("system:kube-controller-manager")
+                .service_account("kube-system", "endpoint-controller")
+                .service_account("kube-system", "endpointslicemirroring-controller")
+                .resources(["endpoints"]).api_groups([""]).namespaces(["*"])
+                .verbs(["get", "create", "update"]))
+            .build(),
+        FlowSchema::builder("workload-leader-election")
+            .priority_level("leader-election").matching_precedence(200).by_user()
+            .rule(|r| r
+                .service_account("kube-system", "*")
+                .resources(["endpoints", "configmaps"]).api_groups([""]).namespaces(["*"])
+                .verbs(["get", "create", "update"])
+                .resources(["leases"]).api_groups(["coordination.k8s.io"]).namespaces(["*"])
+                .verbs(["get", "create", "update"]))
+            .build(),
+    ]
+}

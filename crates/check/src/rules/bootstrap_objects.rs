@@ -7,7 +7,7 @@ use crate::finding::{Finding, Located};
 use crate::rule::Rule;
 
 pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
-    let suggested = analysis.assumptions.preset.suggested();
+    let suggested = analysis.assumptions.suggested();
     let schemas = analysis
         .schemas
         .iter()

@@ -1,7 +1,11 @@
 //! `one-flow` and `useless-distinguisher`: schemas whose requests are not split into flows.
 
+use std::collections::HashSet;
+
 use evenkeel_api::annotations::{self, Queuing};
-use evenkeel_api::v1::{FlowDistinguisherMethodType, FlowSchema, PriorityLevelConfiguration, QueuingConfiguration};
+use evenkeel_api::v1::{
+    FlowDistinguisherMethodType, FlowSchema, PriorityLevelConfiguration, QueuingConfiguration, Subject,
+};
 
 use crate::analysis::{Analysis, Output};
 use crate::finding::Finding;
@@ -15,6 +19,51 @@ pub(crate) fn queues(level: &PriorityLevelConfiguration) -> Option<&QueuingConfi
 /// Whether each flow of a level has a queue of its own.
 pub(crate) fn is_per_flow(level: &PriorityLevelConfiguration) -> bool {
     annotations::queuing(&level.metadata.annotations) == Queuing::PerFlow
+}
+
+/// How many flows can exist in a level at most, by all flow schemas that a server would use; `None` if any number can.
+pub(crate) fn flow_count(analysis: &Analysis<'_>, level: &str) -> Option<usize> {
+    let schemas = analysis.view.configuration.schemas.iter();
+    let mut own = schemas.filter(|schema| schema.spec.priority_level_configuration.name == level);
+    own.try_fold(0_usize, |count, schema| Some(count.saturating_add(flows_of(schema)?)))
+}
+
+/// How many flows a flow schema can have: as many as its distinguisher can tell apart.
+fn flows_of(schema: &FlowSchema) -> Option<usize> {
+    let rules = &schema.spec.rules;
+    match schema.spec.distinguisher_method.as_ref().map(|method| &method.method) {
+        None => Some(1),
+        Some(FlowDistinguisherMethodType::ByUser) => {
+            let users: Option<HashSet<_>> = rules.iter().flat_map(|rule| &rule.subjects).map(one_user).collect();
+            users.map(|users| users.len())
+        }
+        Some(FlowDistinguisherMethodType::ByNamespace) => {
+            let mut namespaces = HashSet::new();
+            for rule in rules {
+                // Requests without a namespace are a flow too.
+                namespaces.extend((!rule.non_resource_rules.is_empty()).then_some(""));
+                for rule in &rule.resource_rules {
+                    namespaces.extend(rule.cluster_scope.then_some(""));
+                    namespaces.extend(rule.namespaces.iter().map(String::as_str));
+                }
+            }
+            (!namespaces.contains("*")).then_some(namespaces.len())
+        }
+        // Invalid, and left out of the analysis.
+        Some(FlowDistinguisherMethodType::Other(_)) => None,
+    }
+}
+
+/// The only user that a subject matches, if there is only one.
+fn one_user(subject: &Subject) -> Option<String> {
+    let name = match (&subject.user, &subject.service_account) {
+        (Some(user), _) if user.name != "*" => user.name.clone(),
+        (_, Some(account)) if account.name != "*" => {
+            format!("system:serviceaccount:{}:{}", account.namespace, account.name)
+        }
+        _ => return None,
+    };
+    Some(name)
 }
 
 pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {

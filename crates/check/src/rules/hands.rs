@@ -3,9 +3,9 @@
 use crate::analysis::{Analysis, Output};
 use crate::finding::Finding;
 use crate::rule::Rule;
-use crate::rules::flows::{is_per_flow, queues};
+use crate::rules::flows::{flow_count, is_per_flow, queues};
 
-/// How many heavy flows are assumed.
+/// How many heavy flows are assumed, if so many can exist.
 const HEAVY: u32 = 4;
 /// A larger probability than this one is reported.
 const PROBABILITY_MAX: f64 = 0.01;
@@ -16,10 +16,14 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
         let (Ok(queues), Ok(hand)) = (u32::try_from(queuing.queues), u32::try_from(queuing.hand_size)) else {
             continue;
         };
-        let probability = collision(queues, hand, HEAVY);
+        // One of the flows is the light one.
+        let others = flow_count(analysis, level.name())
+            .map_or(HEAVY, |count| u32::try_from(count.saturating_sub(1)).unwrap_or(HEAVY).min(HEAVY));
+        let probability = collision(queues, hand, others);
         if probability > PROBABILITY_MAX {
+            let heavy = if others == 1 { "1 heavy flow".to_owned() } else { format!("{others} heavy flows") };
             let message = format!(
-                "with {HEAVY} heavy flows, a light one shares all its queues with them with a probability of {}",
+                "with {heavy}, a light one shares all its queues with them with a probability of {}",
                 percent(probability)
             );
             let help = format!(

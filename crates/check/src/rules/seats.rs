@@ -9,12 +9,13 @@ use evenkeel_api::{Preset, Version, annotations};
 use evenkeel_engine::borrowing::SeatDivision;
 use evenkeel_engine::controller::{SeatPlan, TooFewSeats};
 use evenkeel_engine::limits::{LevelLimits, shares};
+use evenkeel_engine::work::level_cap;
 
 use crate::Borrowing;
 use crate::analysis::{Analysis, Output};
 use crate::finding::{Finding, Located};
 use crate::rule::Rule;
-use crate::rules::flows::{is_per_flow, queues};
+use crate::rules::flows::{flow_count, is_per_flow, queues};
 
 /// Queue sets keep a table of so many queues, and an index of those in use beyond.
 const QUEUES_MAX: i32 = 4096;
@@ -119,8 +120,18 @@ impl CheckedLevel<'_> {
         None
     }
 
+    /// The seats of the widest request in this level. A kube-apiserver holds its estimates within a part of a level with queues (WE-4).
+    fn widest(&self) -> i64 {
+        let widest = self.analysis.assumptions.widest;
+        let is_capped = self.analysis.assumptions.preset == Preset::Kubernetes;
+        match queues(self.object).filter(|_| is_capped) {
+            Some(queuing) => i64::from(widest.min(level_cap(self.limits.nominal, queuing.hand_size))),
+            None => i64::from(widest),
+        }
+    }
+
     fn few_seats(&self) -> Option<Finding> {
-        let (nominal, widest) = (self.limits.nominal, i64::from(self.analysis.assumptions.widest));
+        let (nominal, widest) = (self.limits.nominal, self.widest());
         let needed = widest.max(2);
         if nominal == 0 || nominal >= needed {
             return None;
@@ -136,8 +147,10 @@ impl CheckedLevel<'_> {
 
     fn hand_too_wide(&self) -> Option<Finding> {
         let queuing = queues(self.object).filter(|_| !is_per_flow(self.object))?;
-        let (hand, widest) = (i64::from(queuing.hand_size), i64::from(self.analysis.assumptions.widest));
-        if self.limits.nominal == 0 || hand * widest < self.limits.nominal {
+        let (hand, widest) = (i64::from(queuing.hand_size), self.widest());
+        // A flow without others takes nothing from anybody.
+        let is_alone = flow_count(self.analysis, self.object.name()).is_some_and(|count| count < 2);
+        if self.limits.nominal == 0 || hand * widest < self.limits.nominal || is_alone {
             return None;
         }
         let seats = |number: i64| if number == 1 { "1 seat".to_owned() } else { format!("{number} seats") };

@@ -2,7 +2,7 @@
 
 use evenkeel_api::decode::{Document, Node, parse_yaml};
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
-use evenkeel_api::{AnyObject, Version};
+use evenkeel_api::{AnyObject, Preset, Version};
 use evenkeel_check::{
     Assumptions, Call, Checked, ClassificationTest, Endpoint, Expectation, Located, Report, Request, Rule,
     SourceLocation, check_all,
@@ -100,7 +100,7 @@ const FAULTS: [(Edit, Rule, &str); 65] = [
     (Replace("queues: 64, handSize: 6", "queues: 64, handSize: 1"), Rule::HandCollision, "tenants"),
     // Seats.
     (Replace("nominalConcurrencyShares: 40", "nominalConcurrencyShares: 3"), Rule::HandTooWide, "tenants"),
-    (Replace("nominalConcurrencyShares: 20", "nominalConcurrencyShares: 2"), Rule::HandTooWide, "etl"),
+    (Replace("nominalConcurrencyShares: 20, lendablePercent: 50, limitResponse: {type: Queue, queuing: {queues: 128, handSize: 6", "nominalConcurrencyShares: 3, lendablePercent: 50, limitResponse: {type: Queue, queuing: {queues: 128, handSize: 8"), Rule::HandTooWide, "etl"),
     (Replace("nominalConcurrencyShares: 40", "nominalConcurrencyShares: 4000"), Rule::FewSeats, "hooks"),
     (Replace("nominalConcurrencyShares: 40", "nominalConcurrencyShares: 40000"), Rule::ZeroSeats, "etl"),
     (Replace("nominalConcurrencyShares: 10", "nominalConcurrencyShares: 0"), Rule::RejectJail, "hooks"),
@@ -255,4 +255,73 @@ fn nothing_is_found_in_the_objects_of_the_server() {
         let report = evenkeel_check::check(&objects, &Assumptions { preset, ..Assumptions::default() });
         assert_eq!(report, Report::default(), "{preset}");
     }
+}
+
+/// Whatever release a cluster has or had, what its servers have made is not accused, and under another release neither.
+#[test]
+fn stock_objects_of_any_release_are_not_accused() {
+    use evenkeel_api::bootstrap::{self, KubernetesVersion};
+    for made_by in KubernetesVersion::all() {
+        let suggested = bootstrap::suggested_by(made_by).to_objects();
+        let objects: Vec<_> =
+            bootstrap::mandatory().to_objects().chain(suggested).map(Located::without_place).collect();
+        for kubernetes in KubernetesVersion::all() {
+            for seats in [20, 600] {
+                let assumptions = Assumptions { kubernetes, seats, ..Assumptions::default() };
+                let report = evenkeel_check::check(&objects, &assumptions);
+                assert_eq!(report.findings, [], "made by {made_by}, checked for {kubernetes}");
+            }
+        }
+    }
+    let edited = |kubernetes: &str| {
+        let mut schema =
+            bootstrap::suggested_by("1.33".parse().unwrap()).flow_schema("endpoint-controller").unwrap().clone();
+        schema.spec.matching_precedence = 151;
+        let levels = bootstrap::suggested().priority_levels.iter().cloned().map(Located::without_place);
+        let objects: Vec<_> = levels.chain([Located::without_place(schema)]).collect();
+        let assumptions = Assumptions { kubernetes: kubernetes.parse().unwrap(), ..Assumptions::default() };
+        let report = evenkeel_check::check(&objects, &assumptions);
+        report.findings.iter().any(|finding| finding.rule == Rule::SuggestedEdited)
+    };
+    assert!(edited("1.33") && !edited("1.34"), "from 1.34 on, nobody puts it back");
+}
+
+/// The seats that a request can take in its level, and the flows that can be there, are known.
+#[test]
+fn hands_are_judged_by_what_can_happen() {
+    use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
+    let found = |queues: u32, hand: u32, seats: u32, preset, users: &[&str]| {
+        let level = PriorityLevelConfiguration::builder("shop").limited(|l| {
+            l.shares(95).lendable_percent(10).queue(|q| {
+                q.queues(i32::try_from(queues).unwrap()).hand_size(i32::try_from(hand).unwrap()).queue_length_limit(1)
+            })
+        });
+        let mut schema = FlowSchema::builder("shop").priority_level("shop").matching_precedence(50).by_user();
+        for user in users {
+            schema = schema.rule(|r| match *user {
+                "*" => r.group("system:authenticated").non_resource_urls(["/a"]).verbs(["get"]),
+                user => r.user(user).non_resource_urls(["/a"]).verbs(["get"]),
+            });
+        }
+        let objects = [Located::without_place(level.build()), Located::without_place(schema.build())];
+        let assumptions = Assumptions { seats, preset, ..Assumptions::default() };
+        let report = evenkeel_check::check(&objects, &assumptions);
+        let mut rules: Vec<_> = report.findings.iter().map(|finding| finding.rule.name()).collect();
+        rules.retain(|rule| ["few-seats", "hand-too-wide", "hand-collision"].contains(rule));
+        rules.sort_unstable();
+        rules
+    };
+    let (kubernetes, plain) = (Preset::Kubernetes, Preset::Plain);
+    // WE-4: of 38 seats, a request takes 6 at most, and 5 of them are not all.
+    assert_eq!(found(64, 5, 40, kubernetes, &["*"]), [""; 0]);
+    assert_eq!(found(64, 5, 40, plain, &["*"]), ["hand-too-wide"]);
+    assert_eq!(found(64, 6, 6, kubernetes, &["*"]), ["hand-too-wide"]);
+    assert_eq!(found(64, 6, 6, kubernetes, &["alice"]), [""; 0], "there is nobody else");
+    assert_eq!(found(64, 6, 6, plain, &["*"]), ["few-seats", "hand-too-wide"]);
+    // 1 of 10 queues: with four heavy flows 34 %, with one 10 %, without others never.
+    assert_eq!(found(10, 1, 600, kubernetes, &["*"]), ["hand-collision"]);
+    assert_eq!(found(10, 1, 600, kubernetes, &["alice", "bob"]), ["hand-collision"]);
+    assert_eq!(found(10, 1, 600, kubernetes, &["alice"]), [""; 0]);
+    assert_eq!(found(20, 2, 600, kubernetes, &["*"]), ["hand-collision"]);
+    assert_eq!(found(20, 2, 600, kubernetes, &["alice", "bob"]), [""; 0]);
 }

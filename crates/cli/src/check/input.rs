@@ -1,12 +1,13 @@
-//! What is checked: objects, tests and calls, from files.
+//! What is checked: objects, tests and calls, from files or from a cluster.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use evenkeel_api::bootstrap::BootstrapObjects;
 use evenkeel_api::decode::{Node, Position, Problem, Value, parse_text};
-use evenkeel_api::{Kind, Preset};
-use evenkeel_check::{Call, ClassificationTest, Endpoint, Expectation, Located, Request, SourceLocation};
+use evenkeel_api::{AnyObject, Kind};
+use evenkeel_check::{Call, ClassificationTest, Endpoint, Expectation, Finding, Located, Request, SourceLocation};
 use serde::Deserialize;
 
 use crate::exit::WrongUsage;
@@ -18,6 +19,10 @@ pub(super) struct Input<'a> {
     pub(super) objects: Vec<Located<'a>>,
     pub(super) tests: Vec<ClassificationTest>,
     pub(super) calls: Vec<Call>,
+    /// What cannot be decoded, and is not checked therefore.
+    pub(super) undecodable: Vec<Finding>,
+    /// How many objects are the user's own.
+    pub(super) own: usize,
     /// The files that the calls are from.
     call_files: Vec<SourceFile>,
 }
@@ -60,14 +65,18 @@ struct CallDocument {
 // === impl Input ===
 
 impl<'a> Input<'a> {
+    /// What is in files, or was read from a cluster. `suggested` objects are added where they are missing, and `problems` are those of
+    /// the files so far.
     pub(super) fn new(
         files: &'a ObjectFiles,
-        preset: Preset,
-        with_suggested: bool,
+        cluster: &[AnyObject],
+        mut problems: Vec<Problem>,
+        suggested: Option<&BootstrapObjects>,
         call_path: Option<&PathBuf>,
     ) -> Result<Self> {
-        let objects = located(files, files.objects(preset)?, preset, with_suggested)?;
-        let (mut tests, mut problems) = (Vec::new(), Vec::new());
+        let (objects, malformed_objects) = files.decode();
+        problems.extend(malformed_objects);
+        let mut tests = Vec::new();
         for document in files.documents_of_kind(EvenkeelKind::ClassificationTest) {
             let file = files.source(document.source).map_or("", |source| source.name.as_str());
             match test(document, file) {
@@ -77,16 +86,21 @@ impl<'a> Input<'a> {
                 }
             }
         }
-        if let Some(error) = malformed(problems) {
-            return Err(error);
+        let mut objects = located(objects);
+        objects.extend(cluster.iter().cloned().map(Located::without_place));
+        if objects.is_empty() && problems.is_empty() && !files.has_documents() {
+            return Err(nothing_found());
         }
+        let own = objects.len();
+        add_suggested(&mut objects, suggested);
         let call_files = SourceFile::read_all(call_path.map(std::slice::from_ref).unwrap_or_default())?;
         let calls = read_calls(&call_files)?;
         if let Some(path) = call_path.filter(|_| calls.is_empty()) {
             let fault = format!("there are no calls in {}; a call has a `caller` and a `callee`", path.display());
             return Err(WrongUsage(fault).into());
         }
-        Ok(Self { files, objects, tests, calls, call_files })
+        let undecodable = problems.into_iter().map(undecodable).collect();
+        Ok(Self { files, objects, tests, calls, undecodable, own, call_files })
     }
 
     /// All files that findings can be in.
@@ -95,38 +109,46 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The objects with their places, and the suggested ones that are not among them if they are wanted.
-pub(super) fn located<'a>(
-    files: &'a ObjectFiles,
-    objects: Vec<FileObject<'a>>,
-    preset: Preset,
-    with_suggested: bool,
-) -> Result<Vec<Located<'a>>> {
-    if objects.is_empty() && !files.has_documents() {
-        let message = "no flow schemas or priority levels found in the files".to_owned();
-        return Err(WrongUsage(message).into());
+/// The objects with their places.
+pub(super) fn located(objects: Vec<FileObject<'_>>) -> Vec<Located<'_>> {
+    let located = objects.into_iter().map(|object| {
+        let faults = object.dropped.into_iter().map(|problem| (problem.at, without_subject(&problem.message)));
+        Located {
+            version: object.version,
+            file: object.file,
+            tree: Some(&object.document.root),
+            faults: faults.collect(),
+            object: object.object,
+        }
+    });
+    located.collect()
+}
+
+/// Adds the suggested objects that are not there.
+pub(super) fn add_suggested(located: &mut Vec<Located<'_>>, suggested: Option<&BootstrapObjects>) {
+    let Some(suggested) = suggested else { return };
+    let own: HashSet<(Kind, String)> =
+        located.iter().map(|located| (located.object.kind(), located.object.name().to_owned())).collect();
+    let missing = suggested.to_objects().filter(|object| !own.contains(&(object.kind(), object.name().to_owned())));
+    located.extend(missing.map(Located::without_place));
+}
+
+pub(super) fn nothing_found() -> anyhow::Error {
+    WrongUsage("no flow schemas or priority levels found in the files".to_owned()).into()
+}
+
+/// Something that cannot be decoded, as a finding. The message may begin with the kind and the name of an object.
+fn undecodable(problem: Problem) -> Finding {
+    let Problem { file, at, message, .. } = problem;
+    let place = SourceLocation::new(&file, at);
+    let subject = message.split_once("\": ").and_then(|(subject, rest)| {
+        let (kind, name) = subject.split_once(" \"")?;
+        kind.parse::<Kind>().ok().map(|kind| (kind.name().to_owned(), name.to_owned(), rest.to_owned()))
+    });
+    match subject {
+        Some((kind, name, message)) => Finding::undecodable(kind, name, place, message),
+        None => Finding::undecodable("File", file, place, message),
     }
-    let mut located: Vec<Located<'a>> = objects
-        .into_iter()
-        .map(|object| {
-            let faults = object.dropped.into_iter().map(|problem| (problem.at, without_subject(&problem.message)));
-            Located {
-                version: object.version,
-                file: object.file,
-                tree: Some(&object.document.root),
-                faults: faults.collect(),
-                object: object.object,
-            }
-        })
-        .collect();
-    if with_suggested {
-        let own: HashSet<(Kind, String)> =
-            located.iter().map(|located| (located.object.kind(), located.object.name().to_owned())).collect();
-        let missing =
-            preset.suggested().to_objects().filter(|object| !own.contains(&(object.kind(), object.name().to_owned())));
-        located.extend(missing.map(Located::without_place));
-    }
-    Ok(located)
 }
 
 /// A message without the kind and the name in front of it, which findings show elsewhere.
@@ -202,9 +224,10 @@ mod tests {
         let path = folder.path().join("a.yaml");
         std::fs::write(&path, text).unwrap();
         let files = ObjectFiles::read(&[path]).unwrap();
-        let error = Input::new(&files, Preset::Plain, false, None).map(|input| input.tests.len()).unwrap_err();
-        assert!(error.is::<WrongUsage>());
-        error.to_string().replace(&format!("{}/", folder.path().display()), "")
+        let input = Input::new(&files, &[], Vec::new(), None, None).unwrap();
+        let Finding { place, message, .. } = &input.undecodable[0];
+        let file = place.file.replace(&format!("{}/", folder.path().display()), "");
+        format!("{file}:{}: {message}", place.at.unwrap())
     }
 
     #[test]

@@ -9,30 +9,29 @@ mod text;
 
 use std::io;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use evenkeel_api::Preset;
-use evenkeel_check::{Assumptions, Borrowing, Checked, Report, Rule, Severity, check_all};
+use evenkeel_api::bootstrap::{self, BootstrapObjects, KubernetesVersion};
+use evenkeel_check::{Assumptions, Borrowing, Checked, Located, Report, Rule, Severity, check_all};
 use evenkeel_engine::digest::parse_duration;
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{ObjectFiles, standard_input_once};
+use crate::remote::{ClusterFlags, ClusterObjects};
 use crate::terminal::{ColorChoice, pretty_json, print};
-use crate::tool_settings::ToolSettings;
-use crate::usage::{is_kubectl_plugin, number};
+use crate::usage::number;
 use input::Input;
 
 const EXAMPLES: &str = "\
 Examples:
-  Levels and matches, or objects, of a gateway's settings:
-    evenkeel check --config evenkeel.yaml
+  The objects of a cluster, by your kubeconfig or from a pipe:
+    evenkeel check --context production
+    kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check -
   The objects of your own service, with 50 seats:
-    evenkeel check --seats 50 deploy/objects
-  The objects of a cluster:
-    kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check --preset kubernetes -
+    evenkeel check --preset plain --borrowing immediate --widest 1 --seats 50 deploy/objects
   Fail on warnings too:
     evenkeel check --strict deploy/objects
   What a change does to requests:
@@ -45,23 +44,26 @@ Examples:
 /// Finds invalid objects, schemas and rules that no request can reach, levels without seats, flows that delay each other, and more.
 /// Each finding has a rule, a location, a description, a solution and, where it helps, a request that shows the problem.
 ///
-/// With `--config`, everything is as the settings file of a gateway says: objects or `levels` and `match`, preset, seats, borrowing,
-/// time to wait and routes. Otherwise the defaults are those of `serve`; for a Kubernetes API, add `--preset kubernetes`.
+/// The defaults are those of a kube-apiserver. For your own service behind `serve`, add `--preset plain --borrowing immediate
+/// --widest 1`, and `--seats` with the `concurrency` of your gateway.
 ///
 /// The files may be YAML or JSON, with several documents or lists, and may be compressed with gzip. A directory stands for all
 /// files in it. Documents of `kind: ClassificationTest` are run as tests. The annotation `evenkeel.dev/ignore: RULE,RULE` silences rules for an object.
 ///
-/// The exit code is 1 if there are errors (with `--strict`, also for warnings), and 2 if the files cannot be read.
+/// With --context or --kubeconfig, the objects are those of a cluster. As `kubectl evenkeel check`, without FILES, they are those of kubectl's
+/// current context.
+///
+/// The exit code is 1 if there are errors (with `--strict`, also for warnings), and 2 if the files cannot be read or decoded. What cannot be decoded is
+/// a finding too, and the rest is checked.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Check {
     /// Files or directories; `-` is standard input.
-    #[arg(value_name = "FILES", required_unless_present_any = ["explain", "config"])]
+    #[arg(value_name = "FILES")]
     files: Vec<PathBuf>,
 
-    /// The settings file of a gateway. Without FILES, its objects are checked.
-    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterFlags,
 
     /// Compare with these files: print which requests move to another schema or level.
     #[arg(long, value_name = "OLD", conflicts_with_all = ["explain", "calls"])]
@@ -83,35 +85,37 @@ pub(crate) struct Check {
     #[arg(long)]
     strict: bool,
 
-    /// The kind of server, which decides the verbs of non-resource rules and how seats are divided: `kubernetes` or `plain`
-    /// [default: that of --config, or plain].
-    #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
-    preset: Option<Preset>,
+    /// The kind of server, which decides the verbs of non-resource rules and how seats are divided: `kubernetes` or `plain`.
+    #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
+    preset: Preset,
+
+    /// The release of Kubernetes whose suggested objects the server looks after [default: that of the cluster, or the newest known].
+    #[arg(long, value_name = "VERSION")]
+    kubernetes: Option<KubernetesVersion>,
 
     /// Add the suggested objects of the preset that the files do not have.
     #[arg(long)]
     with_suggested: bool,
 
-    /// How many seats the server has [default: those of --config, or 600].
-    #[arg(long, visible_alias = "concurrency", value_name = "N", value_parser = number::<1_000_000>)]
-    seats: Option<u32>,
+    /// How many seats the server has.
+    #[arg(long, visible_alias = "concurrency", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
+    seats: u32,
 
-    /// How long a request may wait [default: that of --config, or 15s].
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    wait_limit: Option<Duration>,
+    /// How long a request may wait.
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
+    wait_limit: Duration,
 
     /// How long a request runs.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = duration)]
     service_time: Duration,
 
-    /// How many seats the widest request takes [default: by the routes of --config, or 1; 10 with --preset kubernetes].
-    #[arg(long, value_name = "N", value_parser = number::<1_000_000>)]
-    widest: Option<u32>,
+    /// How many seats the widest request takes.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<1_000_000>)]
+    widest: u32,
 
-    /// When levels borrow seats from each other: `periodic` or `immediate` [default: that of --config, or immediate; periodic with
-    /// --preset kubernetes].
-    #[arg(long, value_name = "WHEN")]
-    borrowing: Option<Borrowing>,
+    /// When levels borrow seats from each other: `periodic` or `immediate`.
+    #[arg(long, value_name = "WHEN", default_value_t = Borrowing::Periodic)]
+    borrowing: Borrowing,
 
     /// When the output is coloured.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
@@ -150,43 +154,60 @@ impl Check {
             print(&explain::page(rule, self.color.paint(&io::stdout()))?)?;
             return Ok(Exit::Success);
         }
-        let mut settings = ToolSettings::read(self.config.as_deref())?;
-        let of_kubectl = (is_kubectl_plugin() && self.config.is_none()).then_some(Preset::Kubernetes);
-        let preset = settings.choose_preset(self.preset.or(of_kubectl));
-        let paths = settings.object_paths(&self.files);
-        if let Some(file) = self.config.as_deref().filter(|_| paths.is_empty()) {
-            let fault = format!("{}: the settings have no objects to check; add `levels` and `match`", file.display());
-            return Err(WrongUsage(fault).into());
-        }
-        let (files, assumptions) = (ObjectFiles::read(&paths)?, self.assumptions(&settings));
-        let exit = if self.against.is_empty() {
-            self.check(&files, &assumptions)?
-        } else {
-            self.compare(&files, &assumptions)?
-        };
-        if self.output == Output::Text {
-            preset.tell();
-        }
-        Ok(exit)
+        if self.against.is_empty() { self.check() } else { self.compare() }
     }
 
-    fn assumptions(&self, settings: &ToolSettings) -> Assumptions {
-        let config = settings.config();
+    fn assumptions(&self, kubernetes: KubernetesVersion) -> Assumptions {
         Assumptions {
-            preset: config.preset,
-            seats: settings.seats(self.seats),
-            wait_limit: self.wait_limit.unwrap_or(config.timeouts.queue),
+            preset: self.preset,
+            kubernetes,
+            seats: self.seats,
+            wait_limit: self.wait_limit,
             service_time: self.service_time,
-            widest: self.widest.unwrap_or_else(|| settings.widest()),
-            borrowing: settings.borrowing(self.borrowing),
+            widest: self.widest,
+            borrowing: self.borrowing,
             ..Assumptions::default()
         }
     }
 
-    fn check(&self, files: &ObjectFiles, assumptions: &Assumptions) -> Result<Exit> {
-        let input = Input::new(files, assumptions.preset, self.with_suggested, self.calls.as_ref())?;
+    /// The cluster that is checked, unless files are.
+    fn cluster(&self) -> Result<Option<ClusterObjects>> {
+        let has_files = !self.files.is_empty();
+        if has_files && self.cluster.is_given() {
+            let fault = "--context and --kubeconfig name a cluster to check instead of files; leave out either";
+            return Err(WrongUsage(fault.to_owned()).into());
+        }
+        let is_cluster = self.cluster.is_meant(has_files);
+        if !has_files && !is_cluster {
+            let fault = "name files or directories to check (`-` is standard input), or a cluster with --context";
+            return Err(WrongUsage(fault.to_owned()).into());
+        }
+        is_cluster.then(|| self.cluster.read(self.preset)).transpose()
+    }
+
+    fn kubernetes(&self, cluster: Option<&ClusterObjects>) -> KubernetesVersion {
+        let of_cluster = || KubernetesVersion::nearest(cluster?.kubernetes.as_deref()?);
+        self.kubernetes.or_else(of_cluster).unwrap_or_default()
+    }
+
+    /// The suggested objects to add, if they are wanted.
+    fn suggested(&self, kubernetes: KubernetesVersion) -> Option<&'static BootstrapObjects> {
+        let suggested = match self.preset {
+            Preset::Plain => self.preset.suggested(),
+            Preset::Kubernetes => bootstrap::suggested_by(kubernetes),
+        };
+        self.with_suggested.then_some(suggested)
+    }
+
+    fn check(&self) -> Result<Exit> {
+        let cluster = self.cluster()?;
+        let kubernetes = self.kubernetes(cluster.as_ref());
+        let (files, problems) = ObjectFiles::read_parts(&self.files)?;
+        let of_cluster = cluster.as_ref().map(|cluster| cluster.objects.as_slice()).unwrap_or_default();
+        let input = Input::new(&files, of_cluster, problems, self.suggested(kubernetes), self.calls.as_ref())?;
         let checked = Checked { objects: &input.objects, calls: &input.calls, tests: &input.tests };
-        let report = check_all(checked, assumptions);
+        let mut report = check_all(checked, &self.assumptions(kubernetes));
+        report.findings.splice(0..0, input.undecodable.iter().cloned());
         let text = match self.output {
             Output::Text => text::Text::new(&input, self.color).report(&report),
             Output::Json => pretty_json(&report)?,
@@ -194,7 +215,7 @@ impl Check {
             Output::Github => github::commands(&report),
         };
         print(&text)?;
-        Ok(self.exit(&report))
+        Ok(if input.undecodable.is_empty() { self.exit(&report) } else { Exit::Usage })
     }
 
     fn exit(&self, report: &Report) -> Exit {
@@ -203,11 +224,28 @@ impl Check {
         if fails { Exit::Failure } else { Exit::Success }
     }
 
-    fn compare(&self, new: &ObjectFiles, assumptions: &Assumptions) -> Result<Exit> {
-        let (preset, old) = (assumptions.preset, ObjectFiles::read(&self.against)?);
-        let old = input::located(&old, old.valid_objects(preset)?, preset, self.with_suggested)?;
-        let new = input::located(new, new.valid_objects(preset)?, preset, self.with_suggested)?;
-        let outcome = evenkeel_check::diff(&old, &new, assumptions);
+    /// The objects of one side of a comparison.
+    fn valid<'a>(&self, files: &'a ObjectFiles) -> Result<Vec<Located<'a>>> {
+        let objects = files.valid_objects(self.preset)?;
+        if objects.is_empty() && !files.has_documents() {
+            return Err(input::nothing_found());
+        }
+        Ok(input::located(objects))
+    }
+
+    fn compare(&self) -> Result<Exit> {
+        let cluster = self.cluster()?;
+        let kubernetes = self.kubernetes(cluster.as_ref());
+        let (old, new) = (ObjectFiles::read(&self.against)?, ObjectFiles::read(&self.files)?);
+        let mut old = self.valid(&old)?;
+        let mut new = match cluster {
+            Some(cluster) => cluster.objects.into_iter().map(Located::without_place).collect(),
+            None => self.valid(&new)?,
+        };
+        for side in [&mut old, &mut new] {
+            input::add_suggested(side, self.suggested(kubernetes));
+        }
+        let outcome = evenkeel_check::diff(&old, &new, &self.assumptions(kubernetes));
         let text = match self.output {
             Output::Text => against::text(&outcome, self.color.paint(&io::stdout())),
             Output::Json => pretty_json(&outcome)?,

@@ -32,7 +32,7 @@ impl<'a> Text<'a> {
         });
         Self {
             lines: lines.collect(),
-            objects: input.objects.iter().filter(|object| object.tree.is_some()).count(),
+            objects: input.own,
             tests: input.tests.len(),
             paint,
             renderer: renderer.term_width(width(&output)),
@@ -72,7 +72,10 @@ impl<'a> Text<'a> {
                 let snippet = Snippet::source(line).line_start(number).path(&*file).annotation(annotation);
                 title.element(snippet)
             }
-            None => Group::with_title(title).element(Level::NOTE.message(format!("in {object}"))),
+            None => {
+                let place = finding.place.at.map_or(String::new(), |at| format!(", {file}:{at}"));
+                Group::with_title(title).element(Level::NOTE.message(format!("in {object}{place}")))
+            }
         };
         let group = match &finding.witness {
             Some(witness) => {

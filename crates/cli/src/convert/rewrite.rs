@@ -9,7 +9,7 @@ use evenkeel_api::v1beta3::PRESERVE_ZERO_ANNOTATION;
 use evenkeel_api::{AnyObject, GROUP, HubSpec, Kind, Version};
 
 use super::edits::{CannotEdit, Edits, NewValue};
-use crate::object_files::BYTE_ORDER_MARK;
+use crate::object_files::{BYTE_ORDER_MARK, template_problem};
 
 /// A text in which the objects are written in another version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,18 +35,15 @@ struct Contents<'d> {
     documents: Vec<(u32, bool)>,
 }
 
-/// What begins an action of a template.
-const ACTION: &str = "{{";
-
 /// Writes all objects of a text in that version. `file` is what problems call the text.
 pub(crate) fn rewrite(file: &str, text: &str, to: Version) -> Result<Rewritten, Problems> {
     let (mark, body) = text.split_at(if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 });
     let documents = parse_text(body.as_bytes()).map_err(|error| {
-        let template = template_line(file, body, |_| true);
+        let template = template_problem(file, body, |_| true);
         Problems::from(template.unwrap_or_else(|| Problem::new(file, error.at, error.message)))
     })?;
     let contents = Contents::read(file, &documents)?;
-    if let Some(template) = template_line(file, body, |line| contents.is_converted(line)) {
+    if let Some(template) = template_problem(file, body, |line| contents.is_converted(line)) {
         return Err(template.into());
     }
     let format = format_of(&documents);
@@ -189,16 +186,6 @@ fn meaning(object: &AnyObject) -> AnyObject {
         level.metadata.annotations.remove(PRESERVE_ZERO_ANNOTATION);
     }
     object
-}
-
-/// The first action of a template in a line that counts.
-fn template_line(file: &str, text: &str, counts: impl Fn(u32) -> bool) -> Option<Problem> {
-    let mut lines = (1..).zip(text.lines()).filter_map(|(number, line)| Some((number, line, line.find(ACTION)?)));
-    let (line, text, column) = lines.find(|(number, _, _)| counts(*number))?;
-    let column = u32::try_from(text[..column].chars().count() + 1).unwrap_or(u32::MAX);
-    let message =
-        "this is a template (it has \"{{\"); render it first (`helm template`), or edit the template manually";
-    Some(Problem::new(file, Position { line, column }, message))
 }
 
 // === impl Contents ===

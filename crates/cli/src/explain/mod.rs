@@ -1,10 +1,11 @@
 //! `evenkeel explain`: where a request goes, why, and how long it would wait.
 
+mod action;
 mod audit;
 mod curl;
+mod gateway;
 mod question;
 mod report;
-mod server;
 mod shell_words;
 
 use std::io;
@@ -20,6 +21,7 @@ use evenkeel::identify::Identify as _;
 use evenkeel::objects::Objects;
 use evenkeel::{FlowControl, User};
 use evenkeel_api::Preset;
+use evenkeel_api::bootstrap::{self, KubernetesVersion};
 use evenkeel_gateway::identity::{self, IdentityCounts, PeerIdentity};
 use evenkeel_gateway::objects::source;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
@@ -28,28 +30,30 @@ use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
-use crate::remote::{Access, Pem, Server, kubeconfig};
+use crate::remote::cluster::LIMITS;
+use crate::remote::{Access, ClusterObjects, Pem, Server, kubeconfig};
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
-use crate::tool_settings::{ChosenPreset, ToolSettings};
 use crate::usage::{is_kubectl_plugin, number};
-use question::Question;
+use action::{ResourcePlace, Verb};
+use question::{Question, is_target, known_method};
 
 const EXAMPLES: &str = "\
 Examples:
   A request to your own service, with your objects:
-    evenkeel explain GET /orders --user alice --objects objects.yaml
+    evenkeel explain GET /orders --user alice --preset plain --objects objects.yaml
   With everything that the settings file of a gateway says, also who the sender is:
     evenkeel explain --config evenkeel.yaml --from 10.0.0.7 -- curl -H 'X-API-Key: k1' http://shop.example/orders
-  A request to a Kubernetes API:
-    evenkeel explain GET /api/v1/pods --user alice --preset kubernetes --objects flowcontrol.yaml
+  A request to a Kubernetes API, as for `kubectl auth can-i`, or by its URL:
+    evenkeel explain list pods -n shop --as system:serviceaccount:shop:web
+    evenkeel explain GET /api/v1/namespaces/a/pods --user alice --objects flowcontrol.yaml
   With the objects of a cluster:
-    evenkeel explain GET /api/v1/pods --user system:serviceaccount:a:b --context production
+    evenkeel explain list pods -A --as system:serviceaccount:a:b --context production
   With a running gateway, and how long the request would wait now:
     evenkeel explain POST /orders --user alice --live http://127.0.0.1:9901
   A request as curl would send it:
     evenkeel explain -- curl -X DELETE -u alice https://shop.example/orders/7
   A request that a kube-apiserver has recorded:
-    tail -n 1 audit.log | evenkeel explain --audit - --preset kubernetes --objects flowcontrol.yaml";
+    tail -n 1 audit.log | evenkeel explain --audit - --objects flowcontrol.yaml";
 
 const SOURCES: &str = "Where the objects are from";
 const REQUEST: &str = "The request";
@@ -57,9 +61,8 @@ const REQUEST: &str = "The request";
 /// Explains where a request goes: the flow schemas that do not match it and why, the one that does, its priority level, flow,
 /// queues and seats, and with --live how long it would wait now.
 ///
-/// The decision is made by the same code as in a gateway. With `--config`, everything is as the settings file of a gateway says.
-/// Otherwise the preset is `plain`, as that of `serve`; with the objects of an API server, and as `kubectl evenkeel explain`, it is
-/// `kubernetes`.
+/// The decision is made by the same code as in a gateway. For your own service, add `--preset plain`, or `--config` with the
+/// settings of your gateway; the default preset is `kubernetes`, while that of `serve` is `plain`.
 ///
 /// Without --objects, --server, --context, --kubeconfig or --live, the objects are those of --config, or of the preset. As `kubectl evenkeel
 /// explain`, they are those of kubectl's current context. The mandatory objects are added if they are missing. As in a server, users get the group system:authenticated, and service accounts get their groups.
@@ -68,15 +71,25 @@ const REQUEST: &str = "The request";
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("remote").args(["server", "live"])))]
 pub(crate) struct Explain {
-    /// The method, and the path or URL of the request. Without a method, it is GET.
+    /// The method, and the path or URL of the request. Without a method, it is GET. For a Kubernetes API, also a verb and a resource, as for
+    /// `kubectl auth can-i`: `list pods`, `get deployments.apps/web`.
     #[arg(value_names = ["METHOD", "URL"], num_args = 0..=2, help_heading = REQUEST)]
     request: Vec<String>,
     /// The user who sends it.
-    #[arg(long, value_name = "NAME", help_heading = REQUEST)]
+    #[arg(long, visible_alias = "as", value_name = "NAME", help_heading = REQUEST)]
     user: Option<String>,
     /// A group of the user. May be given several times.
-    #[arg(long = "group", value_name = "NAME", help_heading = REQUEST)]
+    #[arg(long = "group", visible_alias = "as-group", value_name = "NAME", help_heading = REQUEST)]
     groups: Vec<String>,
+    /// The namespace of the resource [default: that of the context, or default].
+    #[arg(short, long, value_name = "NAME", requires = "request", help_heading = REQUEST)]
+    namespace: Option<String>,
+    /// The resource in all namespaces.
+    #[arg(short = 'A', long, requires = "request", conflicts_with = "namespace", help_heading = REQUEST)]
+    all_namespaces: bool,
+    /// A subresource of the resource, such as log or status.
+    #[arg(long, value_name = "NAME", requires = "request", help_heading = REQUEST)]
+    subresource: Option<String>,
     /// Read the request from an audit event in this file, or `-` for standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["request", "user", "groups"], help_heading = REQUEST)]
     audit: Option<PathBuf>,
@@ -126,9 +139,12 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "ADDRESS", requires = "config", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = REQUEST)]
     from: IpAddr,
     /// How URLs are interpreted and which objects are added: `kubernetes` or `plain`
-    /// [default: that of --config, or plain; kubernetes with the objects of an API server].
+    /// [default: that of --config, or kubernetes].
     #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
     preset: Option<Preset>,
+    /// Whose objects the preset `kubernetes` starts with: a release of Kubernetes [default: the newest known].
+    #[arg(long, value_name = "VERSION", conflicts_with_all = ["objects", "server", "kubeconfig", "context", "live"])]
+    kubernetes: Option<KubernetesVersion>,
     /// How many seats the server has [default: those of --config, or 600].
     #[arg(long, visible_alias = "seats", value_name = "N", value_parser = number::<1_000_000>)]
     concurrency: Option<u32>,
@@ -158,8 +174,6 @@ enum Oracle {
 struct Source {
     oracle: Oracle,
     objects: String,
-    /// The preset that was chosen here.
-    preset: Option<ChosenPreset>,
 }
 
 // === impl Explain ===
@@ -175,9 +189,10 @@ impl Explain {
 
     fn explain(&self) -> Result<Exit> {
         standard_input_once(self.audit.iter().chain(&self.objects))?;
-        let questions = self.questions()?;
+        let cluster = self.cluster()?;
+        let questions = self.questions(cluster.as_ref().and_then(|access| access.namespace.as_deref()))?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-        let source = runtime.block_on(self.source())?;
+        let source = runtime.block_on(self.source(cluster.as_ref()))?;
         let paint = self.color.paint(&io::stdout());
         let mut page = String::new();
         for question in &questions {
@@ -191,14 +206,11 @@ impl Explain {
             }
         }
         print(&page)?;
-        if let Some(preset) = source.preset.filter(|_| self.output == OutputFormat::Text) {
-            preset.tell();
-        }
         Ok(Exit::Success)
     }
 
-    /// The requests that are asked about.
-    fn questions(&self) -> Result<Vec<Question>> {
+    /// The requests that are asked about; `namespace` is that of the context.
+    fn questions(&self, namespace: Option<&str>) -> Result<Vec<Question>> {
         let read = match (&self.audit, &self.curl, self.command.as_slice(), self.request.as_slice()) {
             (Some(path), ..) => {
                 let SourceFile { name, text, .. } = SourceFile::read_one(path)?;
@@ -207,6 +219,12 @@ impl Explain {
             }
             (None, Some(line), ..) => shell_words::words(line).and_then(|words| curl::read(&words)),
             (None, None, words @ [_, ..], _) => curl::read(words),
+            (None, None, [], [verb, resource]) if self.is_about_resource(verb, resource) => {
+                action::question(verb, resource, self.place(namespace))
+            }
+            (None, None, [], [_, url] | [url]) if self.has_place() => Err(format!(
+                "--namespace, --all-namespaces and --subresource are for a verb and a resource, such as `list pods`; {url:?} is neither"
+            )),
             (None, None, [], [method, url]) => Question::named(Some(method), url),
             (None, None, [], [url]) => Question::named(None, url),
             _ => Err(
@@ -220,21 +238,41 @@ impl Explain {
         Ok(vec![question])
     }
 
-    async fn source(&self) -> Result<Source> {
+    /// Whether two words are a verb and a resource. For a service that is not Kubernetes, they are a method and a path.
+    fn is_about_resource(&self, verb: &str, resource: &str) -> bool {
+        if self.preset == Some(Preset::Plain) || resource.starts_with('/') || resource.contains("://") {
+            return false;
+        }
+        // `deployments.apps/web` looks like a host and a path.
+        let is_method = known_method(verb).is_some_and(|method| method == verb);
+        Verb::named(verb).is_some() || !is_method && !is_target(resource)
+    }
+
+    fn has_place(&self) -> bool {
+        self.namespace.is_some() || self.all_namespaces || self.subresource.is_some()
+    }
+
+    fn place<'a>(&'a self, current_namespace: Option<&'a str>) -> ResourcePlace<'a> {
+        let (namespace, subresource) = (self.namespace.as_deref(), self.subresource.as_deref());
+        ResourcePlace { namespace, is_all_namespaces: self.all_namespaces, subresource, current_namespace }
+    }
+
+    async fn source(&self, cluster: Option<&Access>) -> Result<Source> {
         if let Some(url) = &self.live {
             let variable = || std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
             let mut access = self.access(url)?;
             access.token = access.token.or_else(variable);
-            let gateway = Box::new(Server::new(&access, server::LIMITS)?);
-            return Ok(Source { oracle: Oracle::Live { gateway }, objects: format!("those of {url}"), preset: None });
+            let gateway = Box::new(Server::new(&access, LIMITS)?);
+            return Ok(Source { oracle: Oracle::Live { gateway }, objects: format!("those of {url}") });
         }
-        let mut settings = ToolSettings::read(self.config.as_deref())?;
-        let of_server = self.is_of_server().then_some(Preset::Kubernetes);
-        let chosen = settings.choose_preset(self.preset.or(of_server));
-        let preset = chosen.preset;
-        let config = settings.config();
-        let identity = if self.config.is_some() { self.identity(config)? } else { None };
-        let (objects, from) = self.objects(config).await?;
+        let config = self.config.as_deref().map(Config::read).transpose();
+        // The error says itself what it comes from.
+        let config = config.map_err(|error| WrongUsage(error.to_string()))?;
+        let preset = self.preset.or(config.as_ref().map(|config| config.preset)).unwrap_or(Preset::Kubernetes);
+        let identity = config.as_ref().map(|config| self.identity(config)).transpose()?.flatten();
+        let mut config = config.unwrap_or_default();
+        config.preset = preset;
+        let (objects, from) = self.objects(&config, cluster).await?;
         let flow = FlowControl::builder()
             .preset(preset)
             .server_concurrency(self.concurrency.unwrap_or(config.concurrency))
@@ -244,7 +282,7 @@ impl Explain {
             .stored_objects(objects)
             .build();
         let rules = RequestRules::new(&config.requests, preset)?;
-        Ok(Source { oracle: Oracle::Own { flow, rules, identity }, objects: from, preset: Some(chosen) })
+        Ok(Source { oracle: Oracle::Own { flow, rules, identity }, objects: from })
     }
 
     /// Who sends requests by the settings of a gateway, unless the user is given.
@@ -259,36 +297,45 @@ impl Explain {
     }
 
     /// The objects, and where they are from.
-    async fn objects(&self, config: &Config) -> Result<(Objects, String)> {
+    async fn objects(&self, config: &Config, cluster: Option<&Access>) -> Result<(Objects, String)> {
         let preset = config.preset;
         if !self.objects.is_empty() {
             let objects = configuration(&self.objects, preset)?;
             let names: Vec<String> = self.objects.iter().map(|path| path.display().to_string()).collect();
             return Ok((objects.into_iter().collect(), format!("those of {}", names.join(", "))));
         }
-        let access = if let Some(server) = &self.server {
-            self.access(server)?
-        } else if self.kubeconfig.is_some() || self.context.is_some() || self.is_for_current_context() {
-            let paths = kubeconfig::paths(self.kubeconfig.as_deref())?;
-            kubeconfig::read(&paths, self.context.as_deref())?
-        } else {
-            let from = match (&config.objects, &self.config) {
-                (Some(path), _) => format!("those of {}", path.display()),
-                (None, Some(file)) if config.short_form().is_some() => {
-                    format!("those of `levels` and `match` in {}", file.display())
-                }
-                (None, _) => format!("those that the preset {preset} starts with"),
-            };
-            let objects = source(config).next().await.map_err(|error| WrongUsage(error.to_string()))?;
-            return Ok((objects, from));
+        if let Some(access) = cluster {
+            let ClusterObjects { url, objects, .. } = ClusterObjects::fetch(access, preset).await?;
+            return Ok((objects.into_iter().collect(), format!("those of {url}")));
+        }
+        if let (Some(version), None, Preset::Kubernetes) = (self.kubernetes, &config.objects, preset) {
+            let suggested = bootstrap::suggested_by(version).to_objects();
+            let objects = bootstrap::mandatory().to_objects().chain(suggested).collect();
+            return Ok((objects, format!("those that Kubernetes {version} starts with")));
+        }
+        let from = match (&config.objects, &self.config) {
+            (Some(path), _) => format!("those of {}", path.display()),
+            (None, Some(file)) if config.short_form().is_some() => {
+                format!("those of `levels` and `match` in {}", file.display())
+            }
+            (None, _) => format!("those that the preset {preset} starts with"),
         };
-        Ok((server::objects(&access, preset).await?, format!("those of {}", access.server)))
+        let objects = source(config).next().await.map_err(|error| WrongUsage(error.to_string()))?;
+        Ok((objects, from))
     }
 
-    /// Whether the objects are those of an API server, and nothing says what kind of server it is about.
-    fn is_of_server(&self) -> bool {
-        let has_context = self.kubeconfig.is_some() || self.context.is_some();
-        self.config.is_none() && (self.server.is_some() || has_context || self.audit.is_some() || is_kubectl_plugin())
+    /// The API server whose objects are used, if there is one.
+    fn cluster(&self) -> Result<Option<Access>> {
+        if !self.objects.is_empty() || self.live.is_some() {
+            return Ok(None);
+        }
+        if let Some(server) = &self.server {
+            return self.access(server).map(Some);
+        }
+        if self.kubeconfig.is_none() && self.context.is_none() && !self.is_for_current_context() {
+            return Ok(None);
+        }
+        kubeconfig::read(&kubeconfig::paths(self.kubeconfig.as_deref())?, self.context.as_deref()).map(Some)
     }
 
     /// Whether kubectl runs this, and nothing says that it is about another server than that of kubectl.
@@ -306,7 +353,7 @@ impl Explain {
             ca: file(&self.certificate_authority),
             certificate: file(&self.client_certificate),
             key: file(&self.client_key),
-            server_name: None,
+            ..Access::default()
         })
     }
 }
@@ -316,7 +363,7 @@ impl Explain {
 impl Source {
     async fn explain(&self, question: &Question) -> Result<Explanation> {
         match &self.oracle {
-            Oracle::Live { gateway } => server::explanation(gateway, question).await,
+            Oracle::Live { gateway } => gateway::explanation(gateway, question).await,
             Oracle::Own { flow, rules, identity } => {
                 let user = match identity {
                     Some(identity) => identified(identity, question)?,

@@ -6,6 +6,8 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Uri};
 
+use super::action::Verb;
+
 /// A request, and who sends it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Question {
@@ -28,14 +30,14 @@ impl Question {
     /// The request that the arguments `METHOD URL` or `URL` name. A word that is neither a path nor a URL is an error: it would
     /// be taken for a host, and the request for `/`.
     pub(super) fn named(method: Option<&str>, url: &str) -> Result<Self, String> {
-        if method.is_none() && METHODS.iter().any(|known| known.eq_ignore_ascii_case(url)) {
+        if method.is_none() && known_method(url).is_some() {
             return Err(format!("there is no path after {url}; write for example evenkeel explain {url} /orders"));
         }
-        let is_path_or_url = url.is_empty() || url.starts_with('/') || url.contains("://");
-        if !is_path_or_url && !is_host_and_path(url) {
+        if !is_target(url) {
             return Err(format!("{url:?} is not a path; write it as /{url}"));
         }
-        Self::new(method.unwrap_or("GET"), url, None, Vec::new())
+        let method = method.map_or(Ok("GET"), |name| known_method(name).ok_or_else(|| unknown_method(name, url)));
+        Self::new(method?, url, None, Vec::new())
     }
 
     /// A request with this method, to a URL or a path.
@@ -83,6 +85,29 @@ impl Question {
     }
 }
 
+/// Whether a text is a path or a URL, and not the name of a resource.
+pub(super) fn is_target(text: &str) -> bool {
+    text.is_empty() || text.starts_with('/') || text.contains("://") || is_host_and_path(text)
+}
+
+/// The method of this name, in any case.
+pub(super) fn known_method(name: &str) -> Option<&'static str> {
+    METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(name))
+}
+
+fn unknown_method(name: &str, url: &str) -> String {
+    let advice = match Verb::named(name) {
+        Some(verb) => {
+            format!("for a path, write {} {url}; for a resource, write for example {name} pods", verb.method())
+        }
+        None => format!(
+            "use one of {}; for a method that your service adds, write `explain -- curl -X {name} {url}`",
+            METHODS.join(", ")
+        ),
+    };
+    format!("{name:?} is not an HTTP method; {advice}")
+}
+
 /// Whether a text is the host of a URL and a path, as `shop.example/orders` or `localhost:8080/orders`.
 fn is_host_and_path(text: &str) -> bool {
     text.split_once('/').is_some_and(|(host, _)| host.contains(['.', ':']) || host == "localhost")
@@ -118,6 +143,19 @@ mod tests {
             assert_eq!(target(None, method), Err(fault));
         }
         assert!(target(None, "").unwrap_err().starts_with("\"\" is not a path or a URL"));
+    }
+
+    #[test]
+    fn methods_are_known_in_any_case_and_others_are_refused() {
+        let asked = |method: &str| Question::named(Some(method), "/a").map(|asked| asked.method.to_string());
+        assert_eq!([asked("get"), asked("Patch")], [Ok("GET".to_owned()), Ok("PATCH".to_owned())]);
+        assert_eq!(
+            asked("list").unwrap_err(),
+            "\"list\" is not an HTTP method; for a path, write GET /a; for a resource, write for example list pods"
+        );
+        let told = asked("PURGE").unwrap_err();
+        assert!(told.starts_with("\"PURGE\" is not an HTTP method; use one of GET, HEAD, POST"), "{told}");
+        assert!(told.ends_with("write `explain -- curl -X PURGE /a`"), "{told}");
     }
 
     #[test]

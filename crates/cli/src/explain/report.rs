@@ -1,6 +1,8 @@
 //! An explanation for people.
 
-use evenkeel::explain::{ExpectedWait, ExplainedQueuing, ExplainedRequest, Explanation, LiveLevel, WaitOutcome};
+use evenkeel::explain::{
+    DanglingSchema, ExpectedWait, ExplainedQueuing, ExplainedRequest, Explanation, LiveLevel, TriedSchema, WaitOutcome,
+};
 use evenkeel::status::SeatLimits;
 
 use super::question::Question;
@@ -8,6 +10,8 @@ use crate::terminal::{Column, Paint, Shade, Table, printable};
 
 /// How wide the column of titles is.
 const TITLE: usize = 12;
+/// How many flow schemas with the same reason are named.
+const NAMES_MAX: usize = 3;
 
 /// Writes an explanation, with a line about where the objects are from. Clients choose users, groups, paths and flows, and
 /// a gateway sends the rest: nothing of it reaches the terminal unchecked.
@@ -28,16 +32,23 @@ pub(super) fn report(question: &Question, explanation: &Explanation, objects: &s
     page.line("objects", &printable(objects));
     page.gap();
     if !tried.is_empty() {
-        let mut table = Table::new([Column::left("flow schema"), Column::left("the first clause that does not match")]);
-        for tried in tried {
-            table.row([printable(&tried.schema).into_owned(), paint.text(Shade::Faint, &printable(&tried.failed))]);
-        }
-        page.block("tried", &table.render());
+        page.block("tried", &failed(tried, paint));
+        page.gap();
+    }
+    for dangling in &explanation.dangling {
+        let DanglingSchema { schema, precedence, priority_level, would_match, .. } = dangling;
+        let (shade, would) =
+            if *would_match { (Shade::Yellow, "; it would take this request") } else { (Shade::Faint, "") };
+        let text = format!("{schema} (precedence {precedence}): its level {priority_level:?} does not exist{would}");
+        page.line("not in use", &paint.text(shade, &printable(&text)));
+    }
+    if !explanation.dangling.is_empty() {
         page.gap();
     }
     let schema = paint.text(Shade::Green, &printable(&explanation.flow_schema));
     let clause = explanation.matched.as_deref().unwrap_or("no flow schema matches, so this one takes it");
-    page.line("flow schema", &format!("{schema}  {}", printable(clause)));
+    let precedence = explanation.precedence.map_or(String::new(), |precedence| format!("  precedence {precedence}"));
+    page.line("flow schema", &format!("{schema}{precedence}  {}", printable(clause)));
     page.line("level", &paint.text(Shade::Green, &printable(&explanation.priority_level)));
     page.line("flow", &printable(&flow(explanation)));
     page.line("queues", &queues(explanation));
@@ -91,6 +102,36 @@ impl Page {
         self.line("wait", &text);
         self.line("", &printable(&wait.why));
     }
+}
+
+/// A table of the flow schemas that do not match. Neighbours with the same reason share a row.
+fn failed(tried: &[TriedSchema], paint: Paint) -> String {
+    let columns =
+        [Column::left("precedence"), Column::left("flow schema"), Column::left("the first clause that does not match")];
+    let mut table = Table::new(columns);
+    for alike in tried.chunk_by(|one, other| one.failed == other.failed) {
+        let [first, .., last] = alike else {
+            let only = &alike[0];
+            table.row([only.precedence.to_string(), printable(&only.schema).into_owned(), faint(&only.failed, paint)]);
+            continue;
+        };
+        let precedence = if first.precedence == last.precedence {
+            first.precedence.to_string()
+        } else {
+            format!("{} to {}", first.precedence, last.precedence)
+        };
+        let names: Vec<&str> = alike.iter().take(NAMES_MAX).map(|tried| tried.schema.as_str()).collect();
+        let more = match alike.len() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        table.row([precedence, format!("{}{more}", printable(&names.join(", "))), faint(&first.failed, paint)]);
+    }
+    table.render()
+}
+
+fn faint(text: &str, paint: Paint) -> String {
+    paint.text(Shade::Faint, &printable(text))
 }
 
 /// How the request is understood.

@@ -1,7 +1,8 @@
 //! The object files of all tools: YAML or JSON, several documents, lists, gzip, folders, standard input.
 //!
 //! [`ObjectFiles::read`] reads everything that was named. [`ObjectFiles::valid_objects`] is for tools that need objects they
-//! can use, and [`configuration`] for those that need nothing else; [`ObjectFiles::objects`] is for those that want to say themselves what is wrong with an object. Documents of
+//! can use, and [`configuration`] for those that need nothing else; [`ObjectFiles::read_parts`] and [`ObjectFiles::decode`] are for those that go on without what is
+//! wrong. Documents of
 //! `evenkeel.dev/v1` are in [`ObjectFiles::documents_of_kind`]; documents of other groups are left out.
 //!
 //! The errors of this module end a command with exit code 2 and name file, line and column.
@@ -9,6 +10,7 @@
 mod document;
 mod object;
 mod source;
+mod template;
 
 use std::path::PathBuf;
 
@@ -21,6 +23,7 @@ use document::documents_of;
 pub(crate) use document::{EvenkeelKind, FileDocument};
 pub(crate) use object::FileObject;
 pub(crate) use source::{BYTE_ORDER_MARK, SourceFile, standard_input_once};
+pub(crate) use template::template_problem;
 
 /// What is in the files, in the order in which they were named.
 #[derive(Debug, Default)]
@@ -55,15 +58,20 @@ impl ObjectFiles {
     /// Fails if anything cannot be read, is neither YAML nor JSON, or is an object of the group or one of Evenkeel's own
     /// documents in an unknown version or of an unknown kind.
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self> {
+        let (files, problems) = Self::read_parts(paths)?;
+        malformed(problems).map_or(Ok(files), Err)
+    }
+
+    /// The same, with everything that is wrong with the files beside what could be read of them.
+    pub(crate) fn read_parts(paths: &[PathBuf]) -> Result<(Self, Vec<Problem>)> {
         let sources = SourceFile::read_all(paths)?;
         let (mut documents, mut problems) = (Vec::new(), Vec::new());
         for (index, source) in sources.iter().enumerate() {
-            documents_of(source, index, &mut documents, &mut problems);
+            let mut found = Vec::new();
+            documents_of(source, index, &mut documents, &mut found);
+            problems.extend(unless_template(found, source));
         }
-        match malformed(problems) {
-            Some(error) => Err(error),
-            None => Ok(Self { sources, documents }),
-        }
+        Ok((Self { sources, documents }, problems))
     }
 
     /// All files.
@@ -86,17 +94,6 @@ impl ObjectFiles {
         self.documents.iter().filter(move |document| document.is_of(kind))
     }
 
-    /// The flow schemas and priority levels, not validated. Fails if a value is of the wrong type; then the error names everything
-    /// that is wrong with all of them.
-    pub(crate) fn objects(&self, preset: Preset) -> Result<Vec<FileObject<'_>>> {
-        let (objects, malformed_objects) = self.decode();
-        if malformed_objects.is_empty() {
-            return Ok(objects);
-        }
-        let others = wrong_with(&objects, preset);
-        malformed(malformed_objects.into_iter().chain(others).collect()).map_or(Ok(objects), Err)
-    }
-
     /// The flow schemas and priority levels. Fails if one is invalid, has unknown fields, or is there twice.
     pub(crate) fn valid_objects(&self, preset: Preset) -> Result<Vec<FileObject<'_>>> {
         let (objects, mut problems) = self.decode();
@@ -104,17 +101,28 @@ impl ObjectFiles {
         malformed(problems).map_or(Ok(objects), Err)
     }
 
-    fn decode(&self) -> (Vec<FileObject<'_>>, Vec<Problem>) {
+    /// The flow schemas and priority levels that can be decoded, not validated, and what is wrong with the others.
+    pub(crate) fn decode(&self) -> (Vec<FileObject<'_>>, Vec<Problem>) {
         let (mut objects, mut problems) = (Vec::new(), Vec::new());
         for document in &self.documents {
             let Some(source) = self.source(document.source) else { continue };
             match FileObject::decode(document, source) {
                 Ok(object) => objects.extend(object),
-                Err(found) => problems.extend(found),
+                Err(found) => problems.extend(unless_template(found, source)),
             }
         }
+        // All objects of a template have the same problem.
+        problems.dedup();
         (objects, problems)
     }
+}
+
+/// What is wrong with a file; if it is a template, only that.
+fn unless_template(problems: Vec<Problem>, source: &SourceFile) -> Vec<Problem> {
+    if problems.is_empty() {
+        return problems;
+    }
+    template_problem(&source.name, &String::from_utf8_lossy(&source.text), |_| true).map_or(problems, |one| vec![one])
 }
 
 /// What is wrong with objects that could be decoded.

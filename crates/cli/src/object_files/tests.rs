@@ -61,7 +61,7 @@ fn folders_lists_and_packed_files_are_read_in_order() {
     ]);
     let read = ObjectFiles::read(std::slice::from_ref(&path)).unwrap();
     assert_eq!(names(&read), ["batch", "listed", "from-json"]);
-    let objects = read.objects(Preset::Kubernetes).unwrap();
+    let (objects, _) = read.decode();
     assert_eq!(objects[0].version, evenkeel_api::Version::V1beta3);
     assert!(objects[1].file.ends_with("b.yaml"));
     assert_eq!(objects[1].document.root.position_of("spec.limited").to_string(), "8:25");

@@ -7,6 +7,10 @@ use anyhow::{Result, anyhow, bail};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use evenkeel_api::decode::{Node, Value, parse_yaml};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::credential_plugin::CredentialPlugin;
 
 /// An API server, and what it wants to see.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -17,6 +21,10 @@ pub(crate) struct Access {
     pub(crate) certificate: Option<Pem>,
     pub(crate) key: Option<Pem>,
     pub(crate) server_name: Option<String>,
+    /// The namespace of the context.
+    pub(crate) namespace: Option<String>,
+    /// A program that knows the token or the certificate.
+    pub(crate) plugin: Option<CredentialPlugin>,
 }
 
 /// A certificate or a key: in a file, or as its text.
@@ -25,6 +33,9 @@ pub(crate) enum Pem {
     File(PathBuf),
     Text(Vec<u8>),
 }
+
+/// The extension of a cluster that is meant for credential plugins.
+const PLUGIN_EXTENSION: &str = "client.authentication.k8s.io/exec";
 
 /// Several files that count as one, and the folders that their paths begin from.
 struct Files(Vec<(PathBuf, Node)>);
@@ -76,17 +87,29 @@ impl Files {
                    give its authority (certificate-authority)"
             );
         }
-        let mut access = Access { server, server_name: text(cluster, "tls-server-name"), ..Access::default() };
+        let mut access = Access {
+            server,
+            server_name: text(cluster, "tls-server-name"),
+            namespace: text(context, "namespace"),
+            ..Access::default()
+        };
         access.ca = pem(folder, cluster, "certificate-authority")?;
         if let Ok(user) = named("user") {
             let (folder, user) = self.entry("users", &user, "user")?;
-            for unsupported in ["exec", "auth-provider", "username"] {
-                if user.get(unsupported).is_some() {
-                    bail!(
-                        "the user of the context {name:?} authenticates by `{unsupported}`, which is not supported; \
-                           use --server with --token (`kubectl create token NAME` makes one)"
-                    );
-                }
+            if user.get("username").is_some() {
+                bail!(
+                    "the user of the context {name:?} authenticates by `username`, which API servers do not support any more; \
+                     use --server with --token-file (`kubectl create token NAME` prints a token)"
+                );
+            }
+            if let Some(provider) = user.get("auth-provider") {
+                bail!("the user of the context {name:?} {}", auth_provider_advice(provider));
+            }
+            if let Some(exec) = user.get("exec") {
+                let plugin = CredentialPlugin::read(exec, folder, || cluster_info(cluster, &access));
+                access.plugin = Some(
+                    plugin.map_err(|error| anyhow!("the user of the context {name:?} cannot be used: {error:#}"))?,
+                );
             }
             access.token = match (text(user, "token"), text(user, "tokenFile")) {
                 (Some(token), _) => Some(token),
@@ -109,6 +132,46 @@ impl Files {
         let found = named.find_map(|(folder, item)| Some((folder, item.get(content)?)));
         found.ok_or_else(|| anyhow!("the kubeconfig has no {content} {name:?}"))
     }
+}
+
+/// What a plugin is told of a cluster, whose authority has been read.
+fn cluster_info(cluster: &Node, access: &Access) -> Result<serde_json::Value> {
+    let mut info = json!({"server": access.server});
+    for field in ["tls-server-name", "proxy-url"] {
+        if let Some(value) = text(cluster, field) {
+            info[field] = value.into();
+        }
+    }
+    let authority = match &access.ca {
+        Some(Pem::Text(authority)) => Some(authority.clone()),
+        Some(Pem::File(path)) => Some(evenkeel_files::read_once(path).map_err(|error| unreadable(path, &error))?),
+        None => None,
+    };
+    if let Some(authority) = authority {
+        info["certificate-authority-data"] = BASE64_STANDARD.encode(authority).into();
+    }
+    if let Some(Value::List(extensions)) = cluster.get("extensions").map(|extensions| &extensions.value) {
+        let of_plugins = extensions.iter().find(|item| text(item, "name").as_deref() == Some(PLUGIN_EXTENSION));
+        if let Some(config) = of_plugins.and_then(|item| item.get("extension")) {
+            info["config"] = serde_json::Value::deserialize(config)
+                .map_err(|error| anyhow!("the extension {PLUGIN_EXTENSION:?} of the cluster: {error}"))?;
+        }
+    }
+    Ok(info)
+}
+
+/// What to do about an `auth-provider`. kubectl has none since 1.26.
+fn auth_provider_advice(provider: &Node) -> String {
+    let name = text(provider, "name").unwrap_or_default();
+    let advice = match name.as_str() {
+        "gcp" => "run `gcloud container clusters get-credentials CLUSTER`, which writes a credential plugin (`exec`)",
+        "azure" => "run `kubelogin convert-kubeconfig`, which replaces it by a credential plugin (`exec`)",
+        "oidc" => "use a credential plugin (`exec`) such as `kubectl oidc-login`",
+        _ => "use a credential plugin (`exec`)",
+    };
+    format!(
+        "authenticates by the auth-provider {name:?}, which kubectl 1.26 has removed; {advice}, or use --server with --token-file"
+    )
 }
 
 fn text(node: &Node, name: &str) -> Option<String> {
@@ -160,10 +223,16 @@ contexts:
 - {name: c, context: {cluster: two, user: exec}}
 - {name: d, context: {cluster: loose, user: token}}
 - {name: e, context: {cluster: absent, user: token}}
+- {name: f, context: {cluster: two, user: old}}
+- {name: g, context: {cluster: two, user: gcp}}
+- {name: h, context: {cluster: two, user: password}}
 users:
 - {name: token, user: {token: secret}}
 - {name: certificate, user: {client-certificate: /pki/a.crt, client-key-data: a2V5}}
-- {name: exec, user: {exec: {command: aws}}}
+- {name: exec, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never}}}
+- {name: old, user: {exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: aws}}}
+- {name: gcp, user: {auth-provider: {name: gcp}}}
+- {name: password, user: {username: alice, password: secret}}
 ";
 
     fn access(context: Option<&str>) -> Result<Access> {
@@ -189,12 +258,21 @@ users:
         assert_eq!(current.ca, Some(Pem::File("ca.pem".into())), "paths begin from the folder of the file");
         assert_eq!(current.certificate, Some(Pem::File("/pki/a.crt".into())));
         assert_eq!(current.key, Some(Pem::Text(b"key".into())));
+        assert!(access(Some("c")).unwrap().plugin.is_some(), "it is run when the server is asked");
     }
 
     #[test]
     fn what_is_not_supported_or_absent_is_named() {
         for (context, part) in [
-            ("c", "authenticates by `exec`, which is not supported; use --server with --token"),
+            (
+                "f",
+                "the context \"f\" cannot be used: exec: apiVersion \"client.authentication.k8s.io/v1alpha1\" is not supported; update the plugin",
+            ),
+            (
+                "g",
+                "auth-provider \"gcp\", which kubectl 1.26 has removed; run `gcloud container clusters get-credentials",
+            ),
+            ("h", "authenticates by `username`, which API servers do not support any more"),
             ("d", "skips the verification of certificates"),
             ("e", "the kubeconfig has no cluster \"absent\""),
             ("x", "the kubeconfig has no context \"x\""),

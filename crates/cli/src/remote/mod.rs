@@ -1,8 +1,11 @@
 //! Other servers that tools ask: API servers and the admin endpoints of gateways.
 
+pub(crate) mod cluster;
+mod credential_plugin;
 pub(crate) mod kubeconfig;
 mod server;
 
+pub(crate) use cluster::{ClusterFlags, ClusterObjects};
 pub(crate) use kubeconfig::{Access, Pem};
 pub(crate) use server::{Link, Server};
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use evenkeel_api::Preset;
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_engine::digest::parse_duration;
 use evenkeel_engine::time::Nanos;
@@ -19,10 +20,10 @@ use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Setti
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
+use crate::remote::ClusterFlags;
 use crate::report_page;
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, width};
-use crate::tool_settings::ToolSettings;
-use crate::usage::number;
+use crate::usage::concurrency;
 pub(crate) use json::FIELDS;
 use progress::Progress;
 
@@ -31,6 +32,8 @@ Examples:
   Try a new configuration on yesterday's audit log of a server with 600 seats:
     kubectl get flowschemas,prioritylevelconfigurations -o yaml > old.yaml
     evenkeel replay audit.log --against old.yaml --objects new.yaml --report report.html
+  The same with the objects of a cluster of your kubeconfig:
+    evenkeel replay audit.log --context production --objects new.yaml
   Compare the classification with the server's own log (kube-apiserver -v=3):
     evenkeel replay audit.log --objects old.yaml --truth kube-apiserver.log
   Replay the access log of a gateway with 50 seats, with more time to wait:
@@ -46,6 +49,9 @@ Examples:
 /// differ most come first; otherwise the configuration is compared with the recorded decisions. The output lists what the log does
 /// not contain.
 ///
+/// With --context or --kubeconfig, and as `kubectl evenkeel replay` by kubectl's current context, the objects of a cluster are used: they are what --objects is
+/// compared with, or without --objects what is replayed.
+///
 /// Unreadable lines are counted and listed, and do not end the run. The exit code is 1 if --truth finds a request that was
 /// classified differently.
 #[derive(Debug, Args)]
@@ -55,34 +61,32 @@ pub(crate) struct Replay {
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
 
-    /// The settings file of a gateway: its objects or `levels` and `match`, preset, seats, borrowing and time to wait.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-
-    /// The configuration: files or directories with flow schemas and priority levels [default: those of --config].
-    #[arg(long, value_name = "FILE", required_unless_present = "config", num_args = 1..)]
+    /// The configuration: files or directories with flow schemas and priority levels.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     objects: Vec<PathBuf>,
+
+    #[command(flatten)]
+    cluster: ClusterFlags,
 
     /// The configuration to compare with, usually that of the server that wrote the log.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     against: Vec<PathBuf>,
 
-    /// How many seats the server has [default: those of --config, or 600]. For a kube-apiserver: --max-requests-inflight plus
-    /// --max-mutating-requests-inflight.
-    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = number::<1_000_000>)]
-    concurrency: Option<u32>,
+    /// How many seats the server has. For a kube-apiserver: --max-requests-inflight plus --max-mutating-requests-inflight.
+    /// With `auto` or `auto:MIN..MAX`, it finds out how many are right, as far as the service times of a log can tell.
+    #[arg(long, visible_alias = "seats", value_name = "N", default_value = "600", value_parser = concurrency)]
+    concurrency: Concurrency,
 
-    /// How long a request may wait for a seat [default: that of --config, or 15s].
-    #[arg(long, value_name = "TIME", value_parser = span)]
-    wait_limit: Option<Nanos>,
+    /// How long a request may wait for a seat.
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = span)]
+    wait_limit: Nanos,
 
-    /// When levels borrow from each other: `periodic` or `immediate` [default: that of --config, or periodic under `kubernetes` and
-    /// immediate under `plain`].
+    /// When levels borrow from each other: `periodic` or `immediate`. Default: periodic under `kubernetes`, immediate under
+    /// `plain`.
     #[arg(long, value_name = "WHEN")]
     borrowing: Option<Borrowing>,
 
-    /// How paths are interpreted: `kubernetes` or `plain` [default: that of --config, or kubernetes for logs of a kube-apiserver and
-    /// plain for others].
+    /// How paths are interpreted: `kubernetes` or `plain`. Default: kubernetes for logs of a kube-apiserver, plain for others.
     #[arg(long, value_name = "PRESET")]
     preset: Option<Preset>,
 
@@ -130,13 +134,8 @@ impl Replay {
         let inputs = self.logs.iter().chain(&self.objects).chain(&self.against);
         standard_input_once(inputs.chain(&self.truth).chain(&self.object_counts))?;
         let mut inputs = self.inputs()?;
-        let mut file = ToolSettings::read(self.config.as_deref())?;
-        let settings = self.settings(&inputs, &mut file)?;
-        let mut configurations = Vec::new();
-        if !self.against.is_empty() {
-            configurations.push(read_objects(&self.against, settings.preset)?);
-        }
-        configurations.push(read_objects(&file.object_paths(&self.objects), settings.preset)?);
+        let settings = self.settings(&inputs)?;
+        let configurations = self.configurations(settings.preset)?;
         let truth = self.truth.as_deref().map(read_truth).transpose()?;
         let mut run = Run::new(settings, configurations, truth);
         for input in &mut inputs {
@@ -145,6 +144,11 @@ impl Replay {
             progress.end();
         }
         let report = run.finish();
+        if report.lines == 0 {
+            let names: Vec<_> = inputs.iter().map(Input::name).collect();
+            let fault = format!("{} is empty; name a log with requests in it", names.join(", "));
+            return Err(WrongUsage(fault).into());
+        }
         print(&self.text(&report)?)?;
         if let Some(file) = &self.report {
             let names: Vec<_> = self.logs.iter().map(|log| log.display().to_string()).collect();
@@ -154,6 +158,30 @@ impl Replay {
         Ok(if is_different { Exit::Failure } else { Exit::Success })
     }
 
+    /// One configuration, or two of which the first is compared with.
+    fn configurations(&self, preset: Preset) -> Result<Vec<Objects>> {
+        if !self.against.is_empty() && self.cluster.is_given() {
+            let fault =
+                "--context and --kubeconfig name a cluster whose objects take the place of --against; leave out either";
+            return Err(WrongUsage(fault.to_owned()).into());
+        }
+        let is_cluster = self.cluster.is_meant(!self.against.is_empty() || preset == Preset::Plain);
+        if self.objects.is_empty() && !is_cluster {
+            let fault = "name the configuration with --objects, or a cluster with --context";
+            return Err(WrongUsage(fault.to_owned()).into());
+        }
+        let mut configurations = Vec::new();
+        if !self.against.is_empty() {
+            configurations.push(read_objects(&self.against, preset)?);
+        } else if is_cluster {
+            configurations.push(self.cluster.read(preset)?.objects.into_iter().collect());
+        }
+        if !self.objects.is_empty() {
+            configurations.push(read_objects(&self.objects, preset)?);
+        }
+        Ok(configurations)
+    }
+
     fn inputs(&self) -> Result<Vec<Input>> {
         let format = self.format.as_deref().map(Format::of_template).transpose();
         let format = format.map_err(|error| WrongUsage(format!("--format cannot be used: {error}")))?;
@@ -161,14 +189,12 @@ impl Replay {
         opened.map(|input| input.map_err(|error| WrongUsage(error.to_string()).into())).collect()
     }
 
-    fn settings(&self, inputs: &[Input], file: &mut ToolSettings) -> Result<Settings> {
+    fn settings(&self, inputs: &[Input]) -> Result<Settings> {
         let is_kubernetes = inputs.iter().all(|input| input.format().is_kubernetes());
-        let of_log = if is_kubernetes { Preset::Kubernetes } else { Preset::Plain };
-        let chosen = file.choose_preset(self.preset.or(self.config.is_none().then_some(of_log)));
-        let mut settings = Settings::new(chosen.preset, file.seats(self.concurrency).into());
-        let of_file = Nanos::try_from(file.config().timeouts.queue.as_nanos()).unwrap_or(Nanos::MAX);
-        settings.wait_limit = self.wait_limit.unwrap_or(of_file);
-        settings.borrowing = file.borrowing(self.borrowing);
+        let preset = self.preset.unwrap_or(if is_kubernetes { Preset::Kubernetes } else { Preset::Plain });
+        let mut settings = Settings::new(preset, self.concurrency.clone());
+        settings.wait_limit = self.wait_limit;
+        settings.borrowing = self.borrowing.unwrap_or(settings.borrowing);
         if let Some(file) = &self.object_counts {
             settings.object_numbers = read_object_numbers(file)?;
         }
@@ -189,9 +215,6 @@ impl Replay {
 }
 
 fn read_objects(paths: &[PathBuf], preset: Preset) -> Result<Objects> {
-    if paths.is_empty() {
-        return Ok(preset.into());
-    }
     Ok(configuration(paths, preset)?.into_iter().collect())
 }
 

@@ -1,5 +1,7 @@
 //! The report as tables for people.
 
+use std::ops::Range;
+
 use evenkeel_replay::{Flow, Notes, Replayed, Report};
 use evenkeel_sim::{Histogram, LevelRecord, REASONS};
 
@@ -15,10 +17,20 @@ pub(super) const LEVEL_FIGURES: [&str; 6] = ["seats", "used", "at most", "waitin
 /// Names of flows are not cut to less than this.
 const NAME_MIN: usize = 16;
 
+/// Names of levels are not cut to less than this.
+const LEVEL_MIN: usize = 9;
+
 /// So many requests that were classified otherwise are shown.
 const DIFFERENCES: usize = 10;
 
-/// The report, with that many flows at most. Names of flows are cut where the table would be wider than the terminal.
+/// The widest that names may be.
+#[derive(Clone, Copy)]
+struct NameWidths {
+    flow: usize,
+    level: usize,
+}
+
+/// The report, with that many flows at most. Names are cut where a table would be wider than the terminal.
 pub(crate) fn render(report: &Report, top: usize, paint: Paint, width: Option<usize>) -> String {
     let mut text = summary(report, paint);
     let shown = if top == 0 { report.flows.len() } else { top.min(report.flows.len()) };
@@ -28,18 +40,18 @@ pub(crate) fn render(report: &Report, top: usize, paint: Paint, width: Option<us
     if shown < report.flows.len() {
         text += &format!("and {} more flows (--top 0 for all)\n", count((report.flows.len() - shown) as u64));
     }
-    let reasons = reasons(report, shown);
+    let reasons = fitting_reasons(report, shown, width);
     if !reasons.is_empty() {
         text += &heading("Rejected requests by reason");
         text += &reasons;
     }
     text += &heading("Levels");
-    text += &levels(report);
+    text += &fitting_levels(report, width);
     let notes = notes(&report.notes);
     if !notes.is_empty() {
         text += &heading("Assumptions and omissions");
         for note in notes {
-            text += &format!("- {note}\n");
+            text += &wrapped(&note, width);
         }
     }
     text
@@ -95,24 +107,82 @@ fn summary(report: &Report, paint: Paint) -> String {
 
 /// The table of flows, no wider than the terminal as far as that is possible.
 fn fitting_flows(report: &Report, shown: usize, width: Option<usize>) -> String {
-    let whole = flows(report, shown, usize::MAX);
-    let table_width = whole.lines().map(text_width).max().unwrap_or(0);
-    let excess = width.map_or(0, |width| table_width.saturating_sub(width));
-    if excess == 0 {
-        return whole;
-    }
-    let longest = report.flows[..shown].iter().map(|flow| text_width(&title(flow))).max().unwrap_or(0);
-    flows(report, shown, longest.saturating_sub(excess).max(NAME_MIN))
+    let shown = &report.flows[..shown];
+    let longest = |text: fn(&Flow) -> String| shown.iter().map(|flow| text_width(&text(flow))).max().unwrap_or(0);
+    let longest = NameWidths { flow: longest(title), level: longest(levels_of) };
+    let shortened = |sides: Range<usize>| {
+        let mut names = longest;
+        let whole = flows(report, shown, names, sides.clone());
+        names.flow = names.flow.saturating_sub(excess(&whole, width)).max(NAME_MIN);
+        let shorter = flows(report, shown, names, sides.clone());
+        names.level = names.level.saturating_sub(excess(&shorter, width)).max(LEVEL_MIN);
+        flows(report, shown, names, sides)
+    };
+    beside_or_below(report, width, shortened)
 }
 
-fn flows(report: &Report, shown: usize, name_max: usize) -> String {
+/// A table of both configurations or, if that is too wide, a table of each.
+fn beside_or_below(report: &Report, width: Option<usize>, table: impl Fn(Range<usize>) -> String) -> String {
+    let beside = table(0..report.sides());
+    if excess(&beside, width) == 0 || report.sides() == 1 {
+        return beside;
+    }
+    (0..report.sides()).map(|side| table(side..side + 1)).collect::<Vec<_>>().join("\n")
+}
+
+/// How much wider than the terminal a table is.
+fn excess(table: &str, width: Option<usize>) -> usize {
+    let table_width = table.lines().map(text_width).max().unwrap_or(0);
+    width.map_or(0, |width| table_width.saturating_sub(width))
+}
+
+/// The table that `made` makes of the widest names, or with shorter ones where it would be wider than the terminal.
+fn fitting(longest: usize, name_min: usize, width: Option<usize>, made: impl Fn(usize) -> String) -> String {
+    let whole = made(longest);
+    match excess(&whole, width) {
+        0 => whole,
+        excess => made(longest.saturating_sub(excess).max(name_min)),
+    }
+}
+
+fn fitting_reasons(report: &Report, shown: usize, width: Option<usize>) -> String {
+    let shown = &report.flows[..shown];
+    let longest = shown.iter().map(|flow| text_width(&title(flow))).max().unwrap_or(0);
+    fitting(longest, NAME_MIN, width, |name_max| reasons(report, shown, name_max))
+}
+
+fn fitting_levels(report: &Report, width: Option<usize>) -> String {
+    let names = (0..report.sides()).flat_map(|number| report.levels(number)).map(|level| text_width(level.name()));
+    let longest = names.max().unwrap_or(0);
+    beside_or_below(report, width, |sides| {
+        fitting(longest, LEVEL_MIN, width, |name_max| levels(report, name_max, sides.clone()))
+    })
+}
+
+/// A note, on several lines where it is longer than the terminal is wide.
+fn wrapped(note: &str, width: Option<usize>) -> String {
+    let width = width.unwrap_or(usize::MAX);
+    let (mut text, mut line) = (String::new(), String::from("-"));
+    for word in note.split(' ') {
+        if text_width(&line) + 1 + text_width(word) > width {
+            text += &line;
+            text.push('\n');
+            line = String::from(" ");
+        }
+        line.push(' ');
+        line += word;
+    }
+    text + &line + "\n"
+}
+
+fn flows(report: &Report, shown: &[Flow], names: NameWidths, sides: Range<usize>) -> String {
     let is_compared = report.sides() > 1;
     let mut columns = vec![Column::left("flow"), Column::right("requests"), Column::left("level")];
     let mut groups = Vec::new();
     if !is_compared {
         groups.push(("recorded", vec![Column::right("p99"), Column::right("rejected")]));
     }
-    for number in 0..report.sides() {
+    for number in sides.clone() {
         groups.push((side_title(report, number), SIDE_FIGURES.map(Column::right).to_vec()));
     }
     let mut spans = Vec::new();
@@ -126,13 +196,14 @@ fn flows(report: &Report, shown: usize, name_max: usize) -> String {
         table.span(first, width, title);
     }
     table.ruler();
-    for flow in &report.flows[..shown] {
-        let mut cells = vec![cut(&title(flow), name_max), count(flow.requests), levels_of(flow)];
+    for flow in shown {
+        let (name, level) = (cut(&title(flow), names.flow), cut(&levels_of(flow), names.level));
+        let mut cells = vec![name, count(flow.requests), level];
         if !is_compared {
             cells.push(if flow.recorded.wait.count() > 0 { wait(&flow.recorded.wait, 0.99) } else { "-".to_owned() });
             cells.push(count(flow.recorded.rejected));
         }
-        cells.extend(flow.replayed.iter().flat_map(side_cells));
+        cells.extend(flow.replayed[sides.clone()].iter().flat_map(side_cells));
         table.row(cells);
     }
     table.render()
@@ -152,11 +223,15 @@ pub(super) fn levels_of(flow: &Flow) -> String {
     }
 }
 
+/// A name without its middle, if it is too long: names begin and end with what tells them apart.
 fn cut(name: &str, max: usize) -> String {
     if text_width(name) <= max {
         return name.to_owned();
     }
-    format!("{}…", taken(name.chars(), max.saturating_sub(1)))
+    let kept = max.saturating_sub(1);
+    let start = taken(name.chars(), kept.div_ceil(2));
+    let end: String = taken(name.chars().rev(), kept / 2).chars().rev().collect();
+    format!("{start}…{end}")
 }
 
 pub(super) fn side_cells(side: &Replayed) -> [String; 5] {
@@ -169,17 +244,17 @@ pub(super) fn side_cells(side: &Replayed) -> [String; 5] {
     ]
 }
 
-fn reasons(report: &Report, shown: usize) -> String {
+fn reasons(report: &Report, shown: &[Flow], name_max: usize) -> String {
     let titles = (0..report.sides()).map(|side| Column::right(side_title(report, side)));
     let mut table = Table::new([Column::left("flow"), Column::left("reason")].into_iter().chain(titles));
     table.ruler();
     let mut is_empty = true;
-    for flow in &report.flows[..shown] {
+    for flow in shown {
         for (place, reason) in REASONS.iter().enumerate() {
             let numbers = rejected_for(flow, place);
             if numbers.iter().any(|number| *number > 0) {
                 is_empty = false;
-                let cells = [title(flow), reason.as_str().to_owned()];
+                let cells = [cut(&title(flow), name_max), reason.as_str().to_owned()];
                 table.row(cells.into_iter().chain(numbers.into_iter().map(count)));
             }
         }
@@ -191,13 +266,12 @@ fn rejected_for(flow: &Flow, reason: usize) -> Vec<u64> {
     flow.replayed.iter().map(|side| side.rejected[reason]).collect()
 }
 
-fn levels(report: &Report) -> String {
+fn levels(report: &Report, name_max: usize, sides: Range<usize>) -> String {
     let side = LEVEL_FIGURES;
-    let mut table = Table::new(
-        std::iter::once(Column::left("level")).chain((0..report.sides()).flat_map(|_| side.map(Column::right))),
-    );
-    for number in 0..report.sides() {
-        let first = 1 + number * side.len();
+    let mut table =
+        Table::new(std::iter::once(Column::left("level")).chain(sides.clone().flat_map(|_| side.map(Column::right))));
+    for (place, number) in sides.clone().enumerate() {
+        let first = 1 + place * side.len();
         table.line_before(first);
         table.span(first, side.len(), side_title(report, number));
     }
@@ -207,8 +281,8 @@ fn levels(report: &Report) -> String {
     names.sort_unstable();
     names.dedup();
     for name in names {
-        let mut cells = vec![name.to_owned()];
-        for number in 0..report.sides() {
+        let mut cells = vec![cut(name, name_max)];
+        for number in sides.clone() {
             let level = report.levels(number).iter().find(|level| level.name() == name);
             cells.extend(level.map_or_else(|| ["-"; 6].map(str::to_owned), level_cells));
         }
@@ -313,6 +387,34 @@ mod tests {
 
     use super::*;
     use crate::terminal::ColorChoice;
+
+    #[test]
+    fn tables_fit_the_terminal_and_names_keep_both_ends() {
+        assert_eq!(cut("system:serviceaccount:shop:web", 16), "system:s…hop:web");
+        assert_eq!(cut("shop", 16), "shop");
+        assert_eq!(cut("ab", 1), "…");
+        let event = |user: &str, id: usize| {
+            format!(
+                r#"{{"auditID":"{id}","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/a/pods","verb":"list","user":{{"username":"{user}","groups":["system:serviceaccounts","system:authenticated"]}},"requestReceivedTimestamp":"2026-11-16T10:51:10Z","stageTimestamp":"2026-11-16T10:51:11Z"}}"#
+            )
+        };
+        let long_name = format!("system:serviceaccount:{}:web", "n".repeat(60));
+        let log =
+            (0..40).map(|id| event(if id % 2 == 0 { &long_name } else { "alice" }, id)).collect::<Vec<_>>().join("\n");
+        let preset = Preset::Kubernetes;
+        let mut replay = Replay::new(Settings::new(preset, 10), vec![Objects::from(preset); 2], None);
+        let input = Input::new("log", Box::new(std::io::Cursor::new(log)), None, None);
+        replay.read(&mut input.unwrap(), |_, _| ());
+        let report = replay.finish();
+        let paint = ColorChoice::Never.paint(&std::io::stdout());
+        for width in [90, 120, 160] {
+            let text = render(&report, 0, paint, Some(width));
+            let widest = text.lines().map(text_width).max().unwrap();
+            assert!(widest <= width, "{widest} columns of {width}:\n{text}");
+            assert!(text.contains("nnn:web  "), "{text}");
+        }
+        assert!(render(&report, 0, paint, None).contains(&long_name));
+    }
 
     #[test]
     fn what_clients_sent_cannot_control_the_terminal() {

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use evenkeel_api::Preset;
-use evenkeel_engine::controller::Objects;
+use evenkeel_api::{Preset, bootstrap};
+use evenkeel_engine::auto_limit::Concurrency;
+use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_sim::workload::{Change, Workload};
 use evenkeel_sim::{Scenario, ServerSettings};
 
-use super::{Simulate, routes};
+use super::Simulate;
 use crate::exit::WrongUsage;
 use crate::object_files::{SourceFile, configuration, standard_input_once};
-use crate::tool_settings::{ChosenPreset, ToolSettings};
-use crate::usage::is_kubectl_plugin;
+use crate::remote::ClusterObjects;
 
 /// Everything that a simulation depends on, except its seed.
 #[derive(Debug)]
@@ -20,8 +20,8 @@ pub(super) struct Inputs {
     pub(super) workload: Workload,
     /// One configuration, or two to be compared.
     pub(super) configurations: Vec<Configuration>,
-    /// The preset, and whether somebody chose it.
-    pub(super) preset: ChosenPreset,
+    /// The seats of the server, as the user wrote them.
+    pub(super) concurrency: Concurrency,
 }
 
 /// A configuration, and what it is called.
@@ -36,34 +36,56 @@ pub(super) struct Configuration {
 impl Inputs {
     pub(super) fn read(arguments: &Simulate) -> Result<Self> {
         standard_input_once([&arguments.workload].into_iter().chain(&arguments.objects).chain(&arguments.against))?;
-        let mut file = ToolSettings::read(arguments.config.as_deref())?;
-        let of_kubectl = (is_kubectl_plugin() && arguments.config.is_none()).then_some(Preset::Kubernetes);
-        let chosen = file.choose_preset(arguments.preset.or(of_kubectl));
-        let preset = chosen.preset;
-        let mut workload = read_workload(&arguments.workload, preset)?;
-        routes::apply(&mut workload, file.config())?;
+        let preset = arguments.preset;
+        let workload = read_workload(&arguments.workload, preset)?;
         let applied = read_applied(&workload, &arguments.workload, preset)?;
-        let mut settings = ServerSettings::new(i64::from(file.seats(arguments.concurrency)));
+        let mut settings = ServerSettings::new(0).concurrency(&arguments.concurrency);
         settings.preset = preset;
-        settings.borrowing = file.borrowing(arguments.borrowing);
-        let configured = |paths: &[PathBuf]| -> Result<Configuration> {
-            let objects = if paths.is_empty() { Objects::from(preset) } else { read_objects(paths, preset)? };
-            let name = name_of(paths);
+        settings.borrowing = arguments.borrowing.unwrap_or(match preset {
+            Preset::Kubernetes => Borrowing::Periodic,
+            Preset::Plain => Borrowing::Immediate,
+        });
+        let configured = |name: String, objects: Objects| {
             let scenario = Scenario { settings: settings.clone(), objects, applied: applied.clone() };
-            Ok(Configuration { name, scenario })
+            Configuration { name, scenario }
         };
-        let mut configurations = vec![configured(&file.object_paths(&arguments.objects))?];
+        let (name, objects) = first(arguments)?;
+        let mut configurations = vec![configured(name, objects)];
         if !arguments.against.is_empty() {
-            configurations.push(configured(&arguments.against)?);
+            configurations.push(configured(name_of(&arguments.against), read_objects(&arguments.against, preset)?));
         }
         name_shortly(&mut configurations);
-        Ok(Self { workload, configurations, preset: chosen })
+        Ok(Self { workload, configurations, concurrency: arguments.concurrency.clone() })
     }
 }
 
+/// The first configuration: of files, of a cluster, or of the preset.
+fn first(arguments: &Simulate) -> Result<(String, Objects)> {
+    let Simulate { objects, cluster, preset, kubernetes, .. } = arguments;
+    if !objects.is_empty() && cluster.is_given() {
+        let fault =
+            "--context and --kubeconfig name a cluster whose objects take the place of --objects; leave out either";
+        return Err(WrongUsage(fault.to_owned()).into());
+    }
+    if cluster.is_meant(!objects.is_empty() || *preset == Preset::Plain) {
+        let ClusterObjects { url, objects, .. } = cluster.read(*preset)?;
+        return Ok((url, objects.into_iter().collect::<Objects>().with_mandatory_levels()));
+    }
+    if !objects.is_empty() {
+        return Ok((name_of(objects), read_objects(objects, *preset)?));
+    }
+    let own = match kubernetes {
+        Some(version) if *preset == Preset::Kubernetes => {
+            let suggested = bootstrap::suggested_by(*version).to_objects();
+            bootstrap::mandatory().to_objects().chain(suggested).collect()
+        }
+        _ => Objects::from(*preset),
+    };
+    Ok(("the objects of the preset".to_owned(), own))
+}
+
 fn name_of(paths: &[PathBuf]) -> String {
-    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-    if names.is_empty() { "the objects of the preset".to_owned() } else { names.join(", ") }
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Folders that two names begin with tell nobody anything.
@@ -87,7 +109,7 @@ fn read_applied(workload: &Workload, path: &Path, preset: Preset) -> Result<Vec<
     let folder = path.parent().unwrap_or(Path::new(""));
     let files = workload.events.iter().filter_map(|event| match &event.change {
         Change::Apply(file) => Some(folder.join(file)),
-        Change::Slots(_) | Change::Concurrency(_) => None,
+        Change::Slots(_) | Change::Failing(_) | Change::Concurrency(_) => None,
     });
     files.map(|file| read_objects(&[file], preset)).collect()
 }

@@ -4,34 +4,37 @@ mod charts;
 mod html;
 mod inputs;
 mod progress;
-mod routes;
 mod runs;
 mod table;
 
 use std::io;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use anyhow::Result;
 use clap::Args;
 use evenkeel_api::Preset;
+use evenkeel_api::bootstrap::KubernetesVersion;
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::controller::Borrowing;
 use serde_json::Value;
 
 use crate::exit::Exit;
+use crate::remote::ClusterFlags;
 use crate::report_page;
 use crate::subcommand::complain;
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
-use crate::usage::number;
+use crate::usage::{concurrency, number};
 use inputs::Inputs;
 use runs::{Figures, Simulated};
 
 const EXAMPLES: &str = "\
 Examples:
-  Try the levels, matches and routes of a gateway's settings:
-    evenkeel simulate workload.yaml --config evenkeel.yaml
+  Try a configuration of your own service with 26 seats:
+    evenkeel simulate workload.yaml --preset plain --objects objects.yaml --concurrency 26
   Compare two configurations on the same arrivals, with charts:
     evenkeel simulate workload.yaml --objects old.yaml --against new.yaml --report report.html
+  What a change would do to a cluster:
+    evenkeel simulate workload.yaml --context production --against new.yaml
   Medians and ranges of ten runs, for a program:
     evenkeel simulate workload.yaml --objects objects.yaml --runs 10 -o json";
 
@@ -41,8 +44,10 @@ Examples:
 /// The same input gives the same figures on every machine. With --against, two configurations get the same arrivals. The
 /// format of workloads is explained in docs/simulate.md; examples are in examples/workloads.
 ///
-/// With `--config`, everything is as the settings file of a gateway says: objects or `levels` and `match`, preset, seats, borrowing,
-/// and the seats of routes. Otherwise the preset is `plain`, as that of `serve`; for a Kubernetes API, add `--preset kubernetes`.
+/// With --context or --kubeconfig, the objects are those of a cluster. As `kubectl evenkeel simulate`, without --objects, they are those of kubectl's current
+/// context.
+///
+/// For your own service, add `--preset plain`: the default preset is `kubernetes`, while that of `serve` is `plain`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Simulate {
@@ -50,30 +55,33 @@ pub(crate) struct Simulate {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
 
-    /// The settings file of a gateway.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-
-    /// Flow schemas and priority levels: files, directories, or `-` for standard input [default: those of --config, or of the preset].
+    /// Flow schemas and priority levels: files, directories, or `-` for standard input. Default: the objects of the preset.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     objects: Vec<PathBuf>,
+
+    #[command(flatten)]
+    cluster: ClusterFlags,
+
+    /// Whose objects are simulated without --objects under the preset `kubernetes`: a release of Kubernetes [default: the newest known].
+    #[arg(long, value_name = "VERSION")]
+    kubernetes: Option<KubernetesVersion>,
 
     /// Other objects to compare with, on the same arrivals.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     against: Vec<PathBuf>,
 
-    /// How many seats the server has [default: those of --config, or 600].
-    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = number::<1_000_000>)]
-    concurrency: Option<u32>,
+    /// How many seats the server has, or `auto` or `auto:MIN..MAX`: as many as it finds out to be right.
+    #[arg(long, visible_alias = "seats", value_name = "N", default_value = "600", value_parser = concurrency)]
+    concurrency: Concurrency,
 
-    /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate` [default: that of --config, or of the preset].
+    /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate`. Default: that of the preset.
     #[arg(long, value_name = "MODE")]
     borrowing: Option<Borrowing>,
 
     /// The kind of server: `kubernetes` or `plain`. It decides how paths are interpreted, which verbs rules may have, how seats
-    /// are divided, and the `Retry-After` of rejected requests [default: that of --config, or plain].
-    #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
-    preset: Option<Preset>,
+    /// are divided, and the `Retry-After` of rejected requests.
+    #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
+    preset: Preset,
 
     /// The seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -108,9 +116,6 @@ impl Simulate {
             OutputFormat::Text => table::tables(&inputs, &figures, self.color.paint(&io::stdout())),
         };
         print(&text)?;
-        if self.output == OutputFormat::Text {
-            inputs.preset.tell();
-        }
         let early = figures.iter().find_map(|figures| figures.median.get("endedEarly"));
         if let Some(early) = early {
             complain(&table::ended_early(&figures[0].median, early));

@@ -63,7 +63,14 @@ impl Simulated {
     /// The figures of each configuration.
     pub(super) fn figures(&self) -> Vec<Figures> {
         let of = |runs: &Vec<Run>| {
-            let values: Vec<_> = runs.iter().map(|run| serde_json::to_value(&run.report).unwrap_or_default()).collect();
+            let mut values: Vec<_> =
+                runs.iter().map(|run| serde_json::to_value(&run.report).unwrap_or_default()).collect();
+            if values.len() > 1 {
+                // What the limit did differs from run to run: there is no median of sentences.
+                for limit in values.iter_mut().filter_map(|value| value.get_mut("limit")?.as_object_mut()) {
+                    limit.remove("changes");
+                }
+            }
             let values: Vec<_> = values.iter().collect();
             let [least, mut median, most] =
                 [0, (values.len() - 1) / 2, values.len() - 1].map(|rank| nth(&values, rank));

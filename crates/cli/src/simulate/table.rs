@@ -54,6 +54,7 @@ pub(super) fn tables(inputs: &Inputs, figures: &[Figures], paint: Paint) -> Stri
         text += &format!("\n{}", flow_table(figures));
         text += &format!("\n{}", level_table(figures));
         text += &format!("\n{}\n", fairness(figures));
+        text += &limit(figures);
     }
     if let [old, new] = figures {
         text += &format!("\n{}\n\n{}", paint.text(Shade::Strong, "differences"), differences(old, new, paint));
@@ -73,9 +74,25 @@ pub(super) fn heading(inputs: &Inputs, figures: &[Figures]) -> String {
     format!(
         "{seconds} s simulated, {} events, {} seats, {} borrowing, {runs}",
         written(events, Unit::Count),
-        settings.seats,
+        inputs.concurrency,
         settings.borrowing,
     )
+}
+
+/// How the limit found itself, if it did: where it ended, and its latest changes.
+fn limit(figures: &Figures) -> String {
+    const SHOWN: usize = 12;
+    let Some(limit) = figures.median.get("limit") else { return String::new() };
+    let end = written(at(limit, &["limit"]).unwrap_or_default(), Unit::Number);
+    let is_known = limit["isKnown"] == Value::Bool(true);
+    let found = if is_known { "found" } else { "not found yet; too few requests waited, or for too short a time" };
+    let mut text = format!("\nlimit at the end: {end} ({found})\n");
+    let changes = limit["changes"].as_array().map_or(&[][..], Vec::as_slice);
+    for change in &changes[changes.len().saturating_sub(SHOWN)..] {
+        let at = at(change, &["at"]).unwrap_or_default();
+        text += &format!("  {at:>8.3} s  {}\n", self::text(change, "reason"));
+    }
+    text
 }
 
 /// The columns before the figures of flows: what a flow is called, and where its requests went.

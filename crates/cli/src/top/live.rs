@@ -22,7 +22,7 @@ use crate::signals::Signals;
 const DRAW_DELAY: Duration = Duration::from_millis(30);
 
 pub(super) async fn run(source: Source, palette: Palette, signals: &mut Signals) -> Result<Exit> {
-    let mut top = Top::new(source.server.url(), source.kind);
+    let mut top = Top::new(&source.name(), source.kind);
     let (sender, mut updates) = mpsc::channel(16);
     let (want, wanted) = watch::channel(top.wanted());
     let mut screen = Screen::open(palette).context("cannot use the terminal")?;

@@ -48,6 +48,8 @@ Examples:
     evenkeel top http://gateway.example:9901 --token-file admin-token
   A Kubernetes API server, through `kubectl proxy`:
     evenkeel top --kube http://127.0.0.1:8001
+  All API servers of a cluster, added up:
+    evenkeel top --kube https://10.0.0.1:6443 --kube https://10.0.0.2:6443 --token-file token --certificate-authority ca.crt
   An API server of your kubeconfig:
     evenkeel top --context production
   One frame as text, or frames for a program:
@@ -72,9 +74,9 @@ pub(crate) struct TopCommand {
     #[arg(value_name = "URL", conflicts_with_all = ["kube", "kubeconfig", "context"])]
     gateway: Option<String>,
 
-    /// The URL of a Kubernetes API server.
+    /// The URL of a Kubernetes API server. Given several times, what all of them do is added up.
     #[arg(long, value_name = "URL")]
-    kube: Option<String>,
+    kube: Vec<String>,
     /// A kubeconfig that names an API server [default: $KUBECONFIG, or ~/.kube/config].
     #[arg(long, value_name = "FILE", conflicts_with = "kube")]
     kubeconfig: Option<PathBuf>,
@@ -124,6 +126,8 @@ impl TopCommand {
         let source = self.source().map_err(|error| WrongUsage(format!("{error:#}")))?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
         runtime.block_on(async {
+            // A credential plugin may have questions, which the screen would hide, and a signal ends it as usual.
+            source.server.sign_in().await.map_err(|error| WrongUsage(format!("{error:#}")))?;
             let mut signals = Signals::listen()?;
             if is_screen {
                 let palette = if self.color.paint(&io::stdout()).is_on() { Palette::Color } else { Palette::Plain };
@@ -137,10 +141,10 @@ impl TopCommand {
     }
 
     fn source(&self) -> Result<Source> {
-        let named = self.kube.as_ref().or(self.gateway.as_ref());
+        let named = self.kube.first().or(self.gateway.as_ref());
         let is_of_kubeconfig =
             self.kubeconfig.is_some() || self.context.is_some() || named.is_none() && is_kubectl_plugin();
-        let is_kube = self.kube.is_some() || is_of_kubeconfig;
+        let is_kube = !self.kube.is_empty() || is_of_kubeconfig;
         let file = |path: &Option<PathBuf>| path.clone().map(Pem::File);
         let mut access = if is_of_kubeconfig {
             kubeconfig::read(&kubeconfig::paths(self.kubeconfig.as_deref())?, self.context.as_deref())?
@@ -158,14 +162,19 @@ impl TopCommand {
         access.certificate = file(&self.client_certificate).or(access.certificate);
         access.key = file(&self.client_key).or(access.key);
         let server = Server::new(&access, LIMITS)?;
+        let others = self.kube.iter().skip(1).map(|url| {
+            access.server.clone_from(url);
+            Server::new(&access, LIMITS)
+        });
+        let others = others.collect::<Result<Vec<_>>>()?;
         let interval = Duration::from_secs(self.interval.into());
         let dumps = if self.no_dumps { DumpUse::Leave } else { DumpUse::Read };
-        Ok(Source { server, kind: if is_kube { Kind::Kube { interval, dumps } } else { Kind::Gateway } })
+        Ok(Source { server, others, kind: if is_kube { Kind::Kube { interval, dumps } } else { Kind::Gateway } })
     }
 
     /// Prints one frame, or frames as JSON until it is stopped.
     async fn print(&self, source: Source) -> Result<Exit> {
-        let url = source.server.url().to_owned();
+        let url = source.name();
         let mut top = Top::new(&url, source.kind);
         let wants_queues = self.output == OutputFormat::Text && !self.no_dumps;
         let (_wanted, wanted) = watch::channel(Wanted { queues: wants_queues });

@@ -1,5 +1,8 @@
 //! The dump of queues (OB-12), which gateways have as well.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use super::dump_table::Table;
 
 /// A queue of a level.
@@ -29,12 +32,36 @@ pub(super) fn read(dump: &str) -> Vec<Queue> {
         };
         is_used(&queue).then_some(queue)
     });
+    sort(&mut queues);
+    queues
+}
+
+/// The queues of several servers: those of the same level and number are added up.
+pub(super) fn sum(servers: Vec<Vec<Queue>>) -> Vec<Queue> {
+    let mut sums: BTreeMap<(String, u64), Queue> = BTreeMap::new();
+    for queue in servers.into_iter().flatten() {
+        match sums.entry((queue.level.clone(), queue.index)) {
+            Entry::Vacant(slot) => drop(slot.insert(queue)),
+            Entry::Occupied(mut sum) => {
+                let sum = sum.get_mut();
+                sum.waiting = sum.waiting.saturating_add(queue.waiting);
+                sum.executing = sum.executing.saturating_add(queue.executing);
+                sum.seats = sum.seats.saturating_add(queue.seats);
+            }
+        }
+    }
+    let mut queues: Vec<Queue> = sums.into_values().collect();
+    sort(&mut queues);
+    queues
+}
+
+/// The longest first, and no more than a screen can use.
+fn sort(queues: &mut Vec<Queue>) {
     queues.sort_by(|a, b| {
         let rank = |queue: &Queue| (queue.waiting, queue.seats);
         rank(b).cmp(&rank(a)).then_with(|| (&a.level, a.index).cmp(&(&b.level, b.index)))
     });
     queues.truncate(QUEUES_MAX);
-    queues
 }
 
 #[cfg(test)]
@@ -50,5 +77,9 @@ mod tests {
         // The longest first; queues in which nothing happens are left out.
         assert_eq!(rows, [("batch", 1, 6, 0), ("batch", 0, 5, 1), ("global-default", 68, 0, 1)]);
         assert_eq!(read("\u{1b}[2J\n,,,\nx"), []);
+        let twice = sum(vec![queues.clone(), queues]);
+        let rows: Vec<_> =
+            twice.iter().map(|queue| (queue.level.as_str(), queue.index, queue.waiting, queue.seats)).collect();
+        assert_eq!(rows, [("batch", 1, 12, 0), ("batch", 0, 10, 2), ("global-default", 68, 0, 2)]);
     }
 }

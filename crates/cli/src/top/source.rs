@@ -46,6 +46,8 @@ pub(super) struct Wanted {
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) server: Server,
+    /// API servers of the same cluster, whose frames are added to those of the first.
+    pub(super) others: Vec<Server>,
     pub(super) kind: Kind,
 }
 
@@ -76,6 +78,20 @@ impl Wanted {
 // === impl Source ===
 
 impl Source {
+    /// The URL of the server, and how many others there are.
+    pub(super) fn name(&self) -> String {
+        let url = self.server.url();
+        match self.others.len() {
+            0 => url.to_owned(),
+            1 => format!("{url} and another"),
+            others => format!("{url} and {others} others"),
+        }
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &Server> {
+        std::iter::once(&self.server).chain(&self.others)
+    }
+
     /// Reports until nobody listens any more.
     pub(super) async fn run(self, updates: Updates, mut wanted: watch::Receiver<Wanted>) {
         tokio::select! {
@@ -91,7 +107,10 @@ impl Source {
             let began = Instant::now();
             let Err(why) = (match self.kind {
                 Kind::Gateway => stream::follow(&self.server, updates).await,
-                Kind::Kube { interval, dumps } => kube.follow(&self.server, interval, dumps, updates).await,
+                Kind::Kube { interval, dumps } => {
+                    let servers: Vec<_> = self.servers().collect();
+                    kube.follow(&servers, interval, dumps, updates).await
+                }
             }) else {
                 return Gone;
             };
@@ -113,13 +132,13 @@ impl Source {
             Kind::Gateway => QUEUES_EVERY,
             Kind::Kube { interval, .. } => interval,
         };
-        let mut link = None;
+        let mut links = Vec::new();
         loop {
             if wanted.wait_for(|wanted| wanted.queues).await.is_err() {
                 return Gone;
             }
             let due = Instant::now() + every;
-            let queues = self.ask_queues(&mut link).await;
+            let queues = self.ask_queues(&mut links).await;
             if updates.send(Update::Queues(queues)).await.is_err() {
                 return Gone;
             }
@@ -127,14 +146,19 @@ impl Source {
         }
     }
 
-    async fn ask_queues<'a>(&'a self, kept: &mut Option<Link<'a>>) -> Result<Vec<Queue>, String> {
-        let link = match kept {
-            Some(link) => link,
-            None => kept.insert(self.server.connect().await?),
-        };
-        let response = link.get(queues::PATH, "text/plain").await?;
-        check(response.status(), queues::PATH)?;
-        Ok(queues::read(&String::from_utf8_lossy(response.body())))
+    async fn ask_queues<'a>(&'a self, links: &mut Vec<Link<'a>>) -> Result<Vec<Queue>, String> {
+        if links.is_empty() {
+            for server in self.servers() {
+                links.push(server.connect().await?);
+            }
+        }
+        let mut queues = Vec::new();
+        for link in links {
+            let response = link.get(queues::PATH, "text/plain").await?;
+            check(response.status(), queues::PATH)?;
+            queues.push(queues::read(&String::from_utf8_lossy(response.body())));
+        }
+        Ok(queues::sum(queues))
     }
 }
 
@@ -142,9 +166,12 @@ impl Source {
 pub(super) fn check(status: StatusCode, path: &str) -> Result<(), String> {
     match status {
         StatusCode::OK => Ok(()),
-        StatusCode::UNAUTHORIZED => Err(format!("{path} needs a token (401); see --token-file")),
+        StatusCode::UNAUTHORIZED => Err(format!(
+            "{path} needs a token, or rejects this one (401); set --token-file, or --context for a user of your kubeconfig"
+        )),
         StatusCode::FORBIDDEN => {
-            Err(format!("{path} is forbidden (403); in Kubernetes, grant the user `get` on this nonResourceURL"))
+            let advice = "grant the user `get` on this nonResourceURL (deploy/cluster-reader.yaml), or set --context or --token-file for another";
+            Err(format!("{path} is forbidden (403); {advice}"))
         }
         StatusCode::NOT_FOUND => Err(format!("{path} does not exist (404); check the URL of the server")),
         status => Err(format!("{path} responds with status {status}")),

@@ -41,11 +41,9 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// Runs `evenkeel check` in a folder, with that on standard input; for a Kubernetes API, if nothing else is said.
+/// Runs `evenkeel check` in a folder, with that on standard input.
 fn check_with(folder: &Path, arguments: &[&str], input: &str) -> Output {
-    let has = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
-    let preset: &[&str] = if has("--preset") || has("--explain") { &[] } else { &["--preset", "kubernetes"] };
-    let arguments = [&["check"], preset, arguments].concat();
+    let arguments = [&["check"], arguments].concat();
     let mut command = evenkeel(&arguments);
     command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -107,7 +105,7 @@ fn the_tutorial_shows_what_is_printed() {
     let blocks = blocks(&page);
     let [("yaml", objects), ("console", console)] = blocks[..2] else { panic!("other blocks") };
     let folder = folder(&[("objects.yaml", objects)]);
-    let shown = console.strip_prefix("$ evenkeel check --preset kubernetes objects.yaml\n").unwrap();
+    let shown = console.strip_prefix("$ evenkeel check objects.yaml\n").unwrap();
     assert_eq!(check(folder.path(), &["objects.yaml"]), (1, shown.to_owned()));
 }
 
@@ -132,9 +130,7 @@ fn exit_codes_follow_the_severity() {
     assert_eq!(["good.yaml", "old.yaml", "warning.yaml", "error.yaml"].map(|file| code(&[file])), [0, 0, 0, 1]);
     assert_eq!(["old.yaml", "warning.yaml"].map(|file| code(&["--strict", file])), [0, 1]);
     for arguments in [
-        &["wrong.yaml"][..],
-        &["broken.yaml"],
-        &["empty.yaml"],
+        &["empty.yaml"][..],
         &["absent.yaml"],
         &["--seats", "0", "good.yaml"],
         &["--explain", "no-such-rule"],
@@ -147,8 +143,58 @@ fn exit_codes_follow_the_severity() {
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{arguments:?}");
         assert!(text(&output.stderr).starts_with("evenkeel: "), "{arguments:?}");
     }
-    let said = text(&check_with(folder.path(), &["wrong.yaml"], "").stderr);
-    assert!(said.starts_with("evenkeel: wrong.yaml:6:23: "), "{said}");
+}
+
+/// TL-3 and TL-4: what cannot be decoded is a finding in every format, and the other files are checked all the same.
+#[test]
+fn one_bad_file_does_not_hide_the_others() {
+    let template =
+        "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata:\n  name: {{ .Release.Name }}\n";
+    let folder = folder(&[
+        ("wrong.yaml", &SCHEMA.replace("500", "[5]")),
+        ("broken.yaml", "apiVersion: flowcontrol.apiserver.k8s.io/v1\na: b: c\n"),
+        ("chart.yaml", template),
+        ("error.yaml", &schema("a", "nowhere")),
+    ]);
+    let (code, printed) = check(folder.path(), &["-o", "json", "."]);
+    assert_eq!(code, 2);
+    let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let found: Vec<String> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| {
+            let object = format!(
+                "{} {}",
+                finding["object"]["kind"].as_str().unwrap(),
+                finding["object"]["name"].as_str().unwrap()
+            );
+            format!(
+                "{} {}:{} {object}",
+                finding["rule"].as_str().unwrap(),
+                finding["file"].as_str().unwrap(),
+                finding["line"]
+            )
+        })
+        .collect();
+    let expected = [
+        "invalid-object ./broken.yaml:2 File ./broken.yaml",
+        "invalid-object ./chart.yaml:4 File ./chart.yaml",
+        "invalid-object ./wrong.yaml:6 FlowSchema NAME",
+        "dangling-level ./error.yaml:5 FlowSchema a",
+    ];
+    assert_eq!(found, expected, "{printed}");
+    assert!(printed.contains("this is a template (it has \\\"{{\\\"); render it first (`helm template`)"), "{printed}");
+    let (code, printed) = check(folder.path(), &["-o", "github", "."]);
+    assert_eq!((code, printed.lines().filter(|line| line.starts_with("::error file=")).count()), (2, 4), "{printed}");
+    let (code, printed) = check(folder.path(), &["-o", "sarif", "."]);
+    let log: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, log["runs"][0]["results"].as_array().unwrap().len()), (2, 4));
+    let (code, printed) = check(folder.path(), &["wrong.yaml", "error.yaml"]);
+    assert!(
+        code == 2 && printed.contains(" --> wrong.yaml:6:23\n") && printed.ends_with("2 errors in 1 object\n"),
+        "{printed}"
+    );
 }
 
 /// TL-9, TL-17
@@ -266,7 +312,8 @@ fn nothing_is_found_in_deploy_and_examples() {
         assert_eq!(code, 0, "{printed}");
     }
     let mistakes = check_with(&root(), &["examples/mistakes.yaml"], "");
-    assert_eq!((mistakes.status.code(), text(&mistakes.stderr).lines().count()), (Some(2), 5));
+    let printed = text(&mistakes.stdout);
+    assert_eq!((mistakes.status.code(), printed.matches("error[invalid-object]").count()), (Some(2), 5), "{printed}");
 }
 
 /// TL-16
@@ -333,7 +380,8 @@ fn tests_in_files_are_run() {
     assert!(printed.contains(r#"the request gets schema "catch-all" instead of "a""#), "{printed}");
     let odd = check_with(folder.path(), &["odd.yaml"], "");
     assert_eq!(odd.status.code(), Some(2));
-    assert!(text(&odd.stderr).contains("odd.yaml:11:1: ClassificationTest: "), "{}", text(&odd.stderr));
+    let printed = text(&odd.stdout);
+    assert!(printed.contains("ClassificationTest: ") && printed.contains(" odd.yaml:11:1\n"), "{printed}");
 }
 
 /// TL-11
@@ -346,19 +394,9 @@ fn what_is_assumed_of_the_server_can_be_said() {
         .filter(|argument| {
             ["seats", "wait_limit", "service_time", "widest", "borrowing"].contains(&argument.get_id().as_str())
         })
-        .map(|argument| argument.get_help().unwrap().to_string())
-        .map(|help| help.split_once("[default: ").map(|(_, rest)| rest.replace('\n', " ")).unwrap_or_default())
+        .map(|argument| argument.get_default_values()[0].to_str().unwrap().to_owned())
         .collect();
-    assert_eq!(
-        defaults,
-        [
-            "those of --config, or 600]",
-            "that of --config, or 15s]",
-            "",
-            "by the routes of --config, or 1; 10 with --preset kubernetes]",
-            "that of --config, or immediate; periodic with --preset kubernetes]",
-        ]
-    );
+    assert_eq!(defaults, ["600", "15s", "100ms", "10", "periodic"]);
     let level = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: a}\n\
                  spec: {type: Limited, limited: {nominalConcurrencyShares: 20, lendablePercent: 100, limitResponse:\n  \
                  {type: Queue, queuing: {queues: 64, handSize: 6, queueLengthLimit: 20}}}}\n";
@@ -370,8 +408,9 @@ fn what_is_assumed_of_the_server_can_be_said() {
         report["findings"].as_array().unwrap().iter().any(|finding| finding["rule"] == rule)
     };
     for (rule, without, with) in [
-        ("few-seats", &[][..], &["--seats", "10"][..]),
-        ("few-seats", &[], &["--widest", "1000"]),
+        ("few-seats", &[][..], &["--seats", "1"][..]),
+        ("few-seats", &["--preset", "plain"], &["--preset", "plain", "--widest", "1000"]),
+        ("hand-too-wide", &[], &["--seats", "7"]),
         ("bufferbloat", &[], &["--service-time", "30s"]),
         ("bufferbloat", &[], &["--wait-limit", "10ms"]),
         ("lends-everything", &["--borrowing", "immediate"], &[]),
@@ -445,13 +484,9 @@ fn the_action_runs_what_it_names() {
     let inputs: Vec<(&str, &str)> =
         environment.iter().map(|member| (member.key.as_str(), member.value.as_str().unwrap())).collect();
     assert_eq!(inputs, [("FILES", "${{ inputs.files }}"), ("ARGUMENTS", "${{ inputs.arguments }}")]);
-    let good = bash(runs[1], folder.path(), &[("FILES", "b.yaml"), ("ARGUMENTS", "--preset kubernetes")]);
+    let good = bash(runs[1], folder.path(), &[("FILES", "b.yaml"), ("ARGUMENTS", "")]);
     assert!(good.status.success() && good.stdout.is_empty(), "{good:?}");
-    let bad = bash(
-        runs[1],
-        folder.path(),
-        &[("FILES", "a.yaml b.yaml"), ("ARGUMENTS", "--strict --seats 200 --preset kubernetes")],
-    );
+    let bad = bash(runs[1], folder.path(), &[("FILES", "a.yaml b.yaml"), ("ARGUMENTS", "--strict --seats 200")]);
     assert_eq!(bad.status.code(), Some(1));
     assert!(text(&bad.stdout).starts_with("::error file=a.yaml,line=5,"), "{bad:?}");
 }
@@ -466,37 +501,4 @@ fn the_hook_runs_what_it_names() {
     let folder = folder(&[("a.yaml", &schema("a", "nowhere")), ("b.yaml", &schema("b", "exempt"))]);
     assert_eq!(bash(&format!("{entry} b.yaml"), folder.path(), &[]).status.code(), Some(0));
     assert_eq!(bash(&format!("{entry} ."), folder.path(), &[]).status.code(), Some(1));
-}
-
-/// One file for all tools: everything is as the settings say.
-#[test]
-fn the_settings_say_what_is_checked_and_what_the_server_is_like() {
-    let form = "concurrency: 8\nlevels:\n  a: {share: 50, queue: 2000}\n  unused: {share: 50}\nmatch:\n- {level: a}\n- {user: zoe, level: a}\n";
-    let folder = folder(&[("evenkeel.yaml", form), ("none.yaml", "concurrency: 8\n")]);
-    let output =
-        evenkeel(&["check", "--config", "evenkeel.yaml", "-o", "json"]).current_dir(folder.path()).output().unwrap();
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let found: Vec<String> = report["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|finding| {
-            format!(
-                "{} {}:{}",
-                finding["rule"].as_str().unwrap(),
-                finding["line"],
-                finding["object"]["name"].as_str().unwrap()
-            )
-        })
-        .collect();
-    assert_eq!(found, ["bufferbloat 3:a", "unused-level 4:unused", "unreachable-schema 7:a-2"], "{report}");
-    let output = evenkeel(&["check", "--config", "none.yaml"]).current_dir(folder.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(
-        text(&output.stderr),
-        "evenkeel: none.yaml: the settings have no objects to check; add `levels` and `match`\n"
-    );
-    let output = evenkeel(&["check", "evenkeel.yaml"]).current_dir(folder.path()).output().unwrap();
-    let note = "preset plain (the default; for a Kubernetes API, add --preset kubernetes)\n";
-    assert_eq!(text(&output.stderr), note);
 }

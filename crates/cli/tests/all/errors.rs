@@ -112,7 +112,7 @@ fn printing(folder: &TempDir) -> Vec<Vec<String>> {
     let flow = "{name: a, arrivals: {poisson: {rate: 5}}, service: {fixed: 10ms}}";
     let text = format!("apiVersion: evenkeel.dev/v1\nkind: Workload\nspec: {{seconds: 1, flows: [{flow}]}}\n");
     fs::write(&workload, text).unwrap();
-    fs::write(&log, "").unwrap();
+    fs::write(&log, "192.0.2.7 - - [16/Nov/2026:10:51:03 +0000] \"GET / HTTP/1.1\" 200 512 \"-\" \"curl\"\n").unwrap();
     let words = |line: &[&str]| line.iter().map(ToString::to_string).collect();
     let upstream = ["--upstream", "http://127.0.0.1:9"];
     vec![

@@ -39,9 +39,7 @@ fn objects() -> (TempDir, String) {
 }
 
 fn json(arguments: &[&str]) -> Value {
-    let has = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
-    let preset: &[&str] = if has("--preset") || has("--config") { &[] } else { &["--preset", "kubernetes"] };
-    let output = run(&[&["explain", "-o", "json"], preset, arguments].concat());
+    let output = run(&[&["explain", "-o", "json"], arguments].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -64,10 +62,18 @@ fn the_fields_are_those_of_the_contract() {
     let explained =
         json(&["GET", "/api/v1/namespaces/a/pods", "--user", "alice", "--group", "dev", "--objects", &path]);
     assert_eq!(winner(&explained), ("tenants", "tenants", "a"));
-    assert_eq!(explained["tried"], serde_json::json!([{"schema": "exempt", "failed": "spec.rules[0].subjects"}]));
+    assert_eq!(
+        explained["tried"],
+        serde_json::json!([{"schema": "exempt", "precedence": 1, "failed": "spec.rules[0].subjects"}])
+    );
     assert_eq!(explained["request"]["verb"], "list");
     assert_eq!(explained["hand"].as_array().unwrap().len(), 3);
-    assert!(explained["flowHash"].is_u64() && explained["limits"]["nominal"].is_i64(), "{explained}");
+    assert!(
+        explained["flowHash"].as_str().unwrap().starts_with("0x")
+            && explained["precedence"] == 7
+            && explained["limits"]["nominal"].is_i64(),
+        "{explained}"
+    );
     assert!(explained["seats"]["rule"].is_string());
     assert!(explained.get("live").is_none(), "nothing is live here");
     // Requests of nobody in particular, and of other resources, go elsewhere.
@@ -104,6 +110,71 @@ fn requests_are_read_from_curl_and_from_audit_events() {
     assert_eq!(explained[1]["request"]["groups"], serde_json::json!(["dev"]), "an event has all groups");
 }
 
+/// As `kubectl auth can-i` is spoken.
+#[test]
+fn a_request_is_a_verb_and_a_resource() {
+    let (_folder, path) = objects();
+    let explain = |arguments: &[&str]| json(&[arguments, &["--as-group", "dev", "--objects", &path]].concat());
+    let explained = explain(&["list", "pods", "-n", "x", "--as", "system:serviceaccount:x:y"]);
+    assert_eq!(winner(&explained), ("tenants", "tenants", "x"));
+    assert_eq!((&explained["request"]["verb"], &explained["request"]["namespace"]), (&"list".into(), &"x".into()));
+    let groups =
+        serde_json::json!(["dev", "system:serviceaccounts", "system:serviceaccounts:x", "system:authenticated"]);
+    assert_eq!(explained["request"]["groups"], groups);
+    // All that matters is what the server would understand.
+    for (arguments, expected) in [
+        (&["get", "pods/web", "--subresource", "log", "-n", "x"][..], ["get", "pods", "log", "x", "web"]),
+        (&["watch", "deployments.apps", "-A"], ["watch", "deployments", "", "", ""]),
+        (&["deletecollection", "jobs.batch"], ["deletecollection", "jobs", "", "default", ""]),
+        (&["create", "no"], ["create", "nodes", "", "", ""]),
+    ] {
+        let request = &explain(arguments)["request"];
+        let fields =
+            ["verb", "resource", "subresource", "namespace", "name"].map(|field| request[field].as_str().unwrap());
+        assert_eq!(fields, expected, "{arguments:?}");
+    }
+    let path_request = explain(&["get", "/healthz"]);
+    assert_eq!(
+        (&path_request["request"]["verb"], &path_request["request"]["path"]),
+        (&"get".into(), &"/healthz".into())
+    );
+}
+
+#[test]
+fn flow_schemas_that_lead_nowhere_are_shown_and_equal_reasons_share_a_row() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("objects.yaml");
+    let schema = |name: &str, precedence: u32, level: &str, user: &str| {
+        format!(
+            "---\napiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {{name: {name}}}\nspec:\n  matchingPrecedence: {precedence}\n  \
+             priorityLevelConfiguration: {{name: {level}}}\n  rules:\n  - subjects: [{{kind: User, user: {{name: {user}}}}}]\n    \
+             resourceRules: [{{verbs: ['*'], apiGroups: ['*'], resources: [pods], namespaces: ['*']}}]\n"
+        )
+    };
+    let others: String =
+        (0..5).map(|number| schema(&format!("other-{number}"), 20 + number, "tenants", "bob")).collect();
+    let lost = schema("lost", 10, "nowhere", "alice") + &schema("lost-too", 11, "nowhere", "bob");
+    fs::write(&path, format!("{OBJECTS}{lost}{others}{}", schema("alice", 30, "tenants", "alice"))).unwrap();
+    let output = run(&["explain", "list", "pods", "--as", "alice", "--objects", path.to_str().unwrap()]);
+    let page = text(&output.stdout);
+    let expected = "
+tried        precedence  flow schema                          the first clause that does not match
+             1 to 24     exempt, tenants, other-0 and 4 more  spec.rules[0].subjects
+
+not in use   lost (precedence 10): its level \"nowhere\" does not exist; it would take this request
+not in use   lost-too (precedence 11): its level \"nowhere\" does not exist
+
+flow schema  alice  precedence 30  spec.rules[0].resourceRules[0]
+";
+    assert!(page.contains(expected), "{page}");
+    let specification_rule = page.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').find(|word| {
+        word.split_once('-').is_some_and(|(letters, number)| {
+            !letters.is_empty() && letters.chars().all(|c| c.is_ascii_uppercase()) && number.parse::<u32>().is_ok()
+        })
+    });
+    assert_eq!(specification_rule, None, "{page}");
+}
+
 /// An API server with these objects, and the folder of its files.
 fn api(folder: &Path, objects: &str) -> (Running, String) {
     let data = folder.join("data");
@@ -134,6 +205,26 @@ fn objects_come_from_an_api_server_over_tls() {
     assert_eq!(run(&[&["explain", "-o", "json"], &request[..]].concat()), by_kubeconfig);
     let levels = &run(&["top", "--once", "-o", "json"])["levels"];
     assert!(levels.as_array().unwrap().iter().any(|level| level["name"] == "catch-all"), "{levels}");
+    let checked = run(&["check", "-o", "json"]);
+    let collision = checked["findings"].as_array().unwrap().iter().any(|finding| {
+        finding["rule"] == "hand-collision" && finding["object"]["name"] == "tenants" && finding["file"] == ""
+    });
+    assert!(collision, "{checked}");
+    let log = folder.path().join("audit.log");
+    let event = r#"{"auditID":"a","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/a/pods","verb":"list","user":{"username":"u","groups":["dev"]},"requestReceivedTimestamp":"2026-11-16T10:51:10Z","stageTimestamp":"2026-11-16T10:51:11Z"}"#;
+    fs::write(&log, event).unwrap();
+    let replayed = run(&["replay", log.to_str().unwrap(), "-o", "json"]);
+    assert_eq!(replayed["flows"][0]["after"]["schema"], "tenants", "{replayed}");
+    let compared = run(&["replay", log.to_str().unwrap(), "--objects", &path, "-o", "json"]);
+    assert_eq!(compared["requests"], 1);
+    assert_ne!(compared, replayed, "the cluster is what the files are compared with");
+    let workload = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workloads/noisy-neighbour/workload.yaml");
+    let levels = &run(&["simulate", workload.to_str().unwrap(), "-o", "json"])["levels"];
+    assert!(levels.to_string().contains("tenants"), "{levels}");
+    let by_flag = ["check", "--kubeconfig", &file("kubeconfig"), &path];
+    let both = Command::new(&plugin).args(by_flag).output().unwrap();
+    let told = String::from_utf8(both.stderr).unwrap();
+    assert!(told.contains("name a cluster to check instead of files; leave out either"), "{told}");
     let text = fs::read_to_string(file("kubeconfig")).unwrap();
     let token = text.split_once("token: ").map(|(_, rest)| rest.lines().next().unwrap().trim_matches('"').to_owned());
     let token = token.unwrap_or_else(|| panic!("no token in {text}"));
@@ -141,11 +232,53 @@ fn objects_come_from_an_api_server_over_tls() {
     let by_token = json(&[&request[..], &["--server", &url, "--token", &token], &ca].concat());
     assert_eq!(by_token, by_kubeconfig);
     let refused = complaint(&[&request[..], &["--server", &url, "--token", "wrong"], &ca].concat());
-    assert!(refused.contains("(401 Unauthorized); use a token or certificate with that permission"), "{refused}");
+    assert!(
+        refused.contains("(401 Unauthorized); grant the user that (deploy/cluster-reader.yaml), or use --context"),
+        "{refused}"
+    );
     let untrusted = complaint(&[&request[..], &["--server", &url, "--token", &token]].concat());
     assert!(untrusted.contains(&format!("cannot read from {url}: no TLS")), "{untrusted}");
     let absent = complaint(&[&request[..], &["--kubeconfig", &file("kubeconfig"), "--context", "x"]].concat());
     assert!(absent.contains("the kubeconfig has no context \"x\""), "{absent}");
+}
+
+/// As EKS, GKE and AKS have it.
+#[test]
+fn a_credential_plugin_of_the_kubeconfig_is_run() {
+    let (folder, path) = objects();
+    let (_process, _) = api(folder.path(), &path);
+    let text_of = |name: &str| fs::read_to_string(folder.path().join("data").join(name)).unwrap();
+    let config = text_of("kubeconfig");
+    let token = config.split_once("token: ").and_then(|(_, rest)| rest.lines().next()).unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let script = write(
+        "plugin.sh",
+        &format!(
+            "echo 'signing in' >&2\necho '{{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\
+             \"status\":{{\"token\":\"{}\"}}}}'\n",
+            token.trim_matches('"')
+        ),
+    );
+    let exec = |script: &str| {
+        let exec = format!(
+            "exec: {{apiVersion: client.authentication.k8s.io/v1, command: sh, args: ['{script}'], interactiveMode: IfAvailable}}"
+        );
+        write("config", &config.replace(&format!("token: {token}"), &exec))
+    };
+    let request = ["explain", "GET", "/api/v1/namespaces/a/pods", "--user", "alice", "--group", "dev", "--kubeconfig"];
+    let output = run(&[&request[..], &[&exec(&script)]].concat());
+    assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), "signing in\n"));
+    assert!(text(&output.stdout).contains("\nflow schema  tenants"), "{}", text(&output.stdout));
+    let failing = write("failing.sh", "echo 'The SSO session has expired.' >&2\nexit 3\n");
+    let told = complaint(&[&request[1..], &[&exec(&failing)]].concat());
+    let (message, error) = told.split_once('\n').unwrap();
+    assert_eq!(message, "The SSO session has expired.");
+    let part = "evenkeel: the credential plugin \"sh\" of the kubeconfig failed (exit status: 3); check with `kubectl get flowschemas`";
+    assert!(error.starts_with(part), "{error}");
 }
 
 /// TL-20
@@ -232,6 +365,12 @@ fn what_is_wrong_is_said_in_one_sentence() {
         (&["orders"], "evenkeel: \"orders\" is not a path; write it as /orders\n"),
         (&["GET", "orders"], "evenkeel: \"orders\" is not a path; write it as /orders\n"),
         (&["GET"], "evenkeel: there is no path after GET; write for example evenkeel explain GET /orders\n"),
+        (&["FETCH", "/orders"], "\"FETCH\" is not an HTTP method; use one of GET, HEAD"),
+        (&["list", "/orders"], "\"list\" is not an HTTP method; for a path, write GET /orders"),
+        (&["list", "widgets"], "\"widgets\" is not a resource that every Kubernetes has; add its group"),
+        (&["GET", "/x", "-n", "shop"], "--namespace, --all-namespaces and --subresource are for a verb and a resource"),
+        (&["list", "pods", "-n", "a", "-A"], "cannot be used with"),
+        (&["get", "orders", "--preset", "plain"], "\"orders\" is not a path; write it as /orders"),
         (&["GET", "/x", "--objects", "/absent.yaml"], "cannot read /absent.yaml"),
         (&["GET", "/x", "--objects", broken], "broken.yaml:13:"),
         (&["GET", "/x", "--server", "cluster"], "\"cluster\" is not a URL"),

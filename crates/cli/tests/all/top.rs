@@ -34,6 +34,7 @@ struct Pages {
 }
 
 const DUMPS: &str = "/debug/api_priority_and_fairness/";
+const GROUP: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/";
 const ENTER_SCREEN: &str = "\x1b[?1049h";
 const LEAVE_SCREEN: &str = "\x1b[?1049l";
 
@@ -177,10 +178,12 @@ fn a_kube_apiserver_without_dumps() {
     let page = text(&output.stdout);
     assert!(page.contains("workload-low"), "{page}");
     assert!(
-        page.contains("no flows: /debug/api_priority_and_fairness/dump_priority_levels is forbidden (403)"),
+        page.contains(
+            "Unknown: /debug/api_priority_and_fairness/dump_priority_levels is forbidden (403); grant the user"
+        ),
         "{page}"
     );
-    assert!(page.contains("Cannot read the queues: "), "{page}");
+    assert!(page.contains("Unknown: /debug/api_priority_and_fairness/dump_queues is forbidden (403)"), "{page}");
     // Nobody asks again for what is refused, and with --no-dumps not even once.
     let asked = |server: &FakeServer| {
         let pages = server.pages.lock().unwrap();
@@ -190,6 +193,87 @@ fn a_kube_apiserver_without_dumps() {
     let server = FakeServer::kube();
     let output = run(&["top", "--kube", &server.url(), "--once", "--no-dumps", "--interval", "1"]);
     assert_eq!((output.status.code(), asked(&server)), (Some(0), 0));
+}
+
+#[test]
+fn several_kube_apiservers_are_added_up() {
+    let servers = [FakeServer::kube(), FakeServer::kube(), FakeServer::kube()];
+    let urls = servers.each_ref().map(FakeServer::url);
+    let frame = |urls: &[String]| -> Frame {
+        let named: Vec<&str> = urls.iter().flat_map(|url| ["--kube", url.as_str()]).collect();
+        let output = run(&[&["top", "--once", "-o", "json", "--interval", "1"][..], &named].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let (one, three) = (frame(&urls[..1]), frame(&urls));
+    assert_eq!(three.server.concurrency, 3 * one.server.concurrency);
+    assert_eq!(three.levels.len(), one.levels.len());
+    for (level, sum) in one.levels.iter().zip(&three.levels) {
+        let figures = |level: &Level| [level.nominal, level.current, level.in_use, level.waiting];
+        assert_eq!(figures(sum), figures(level).map(|figure| 3 * figure), "{}", level.name);
+        assert_eq!(
+            sum.schemas.iter().map(|schema| schema.hits).sum::<u64>(),
+            3 * level.schemas.iter().map(|schema| schema.hits).sum::<u64>()
+        );
+    }
+    let page = text(&run(&["top", "--once", "--interval", "1", "--kube", &urls[0], "--kube", &urls[1]]).stdout);
+    assert!(page.starts_with(&format!("{} and another\n", urls[0])), "{page}");
+}
+
+/// Everything that the tools ask a kube-apiserver for is allowed by the manifest for it, and nothing else is.
+#[test]
+fn the_manifest_of_permissions_has_what_the_tools_need() {
+    let server = FakeServer::kube();
+    let objects = evenkeel_api::bootstrap::mandatory();
+    let (schemas, levels) = (serde_json::json!(objects.flow_schemas), serde_json::json!(objects.priority_levels));
+    for (resource, kind, items) in [
+        ("flowschemas", "FlowSchemaList", schemas),
+        ("prioritylevelconfigurations", "PriorityLevelConfigurationList", levels),
+    ] {
+        let list = serde_json::json!({"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": kind, "items": items});
+        server.pages.lock().unwrap().documents.insert(format!("{GROUP}{resource}"), list.to_string());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config");
+    let contexts = "{current-context: a, contexts: [{name: a, context: {cluster: c}}], clusters: [{name: c, cluster: {server: 'URL'}}]}";
+    fs::write(&config, contexts.replace("URL", &server.url())).unwrap();
+    let config = ["--kubeconfig", config.to_str().unwrap()];
+    for arguments in
+        [&["check", "--with-suggested"][..], &["explain", "list", "pods"], &["top", "--once", "--interval", "1"]]
+    {
+        let output = run(&[arguments, &config].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let mut asked: Vec<String> = server
+        .pages
+        .lock()
+        .unwrap()
+        .heads
+        .iter()
+        .map(|head| {
+            let mut words = head.split([' ', '?']);
+            assert_eq!(words.next(), Some("GET"));
+            words.next().unwrap().to_owned()
+        })
+        .collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let manifest =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/cluster-reader.yaml")).unwrap();
+    let role = &evenkeel_api::decode::parse_yaml(manifest.as_bytes()).unwrap()[0].root;
+    let role: Value = serde::Deserialize::deserialize(role).unwrap();
+    let texts = |value: &Value| {
+        value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(role["rules"][0]["apiGroups"], serde_json::json!(["flowcontrol.apiserver.k8s.io"]));
+    assert_eq!(
+        (&role["rules"][0]["verbs"], &role["rules"][1]["verbs"]),
+        (&serde_json::json!(["get", "list"]), &serde_json::json!(["get"]))
+    );
+    let resources = texts(&role["rules"][0]["resources"]).into_iter().map(|resource| format!("{GROUP}{resource}"));
+    let mut allowed: Vec<String> = resources.chain(texts(&role["rules"][1]["nonResourceURLs"])).collect();
+    allowed.sort_unstable();
+    assert_eq!(asked, allowed);
 }
 
 #[test]

@@ -125,7 +125,8 @@ fn the_objects_of_every_recipe_pass_the_check() {
         }
         let session = Session::new();
         section.files().for_each(|(name, text)| session.save(name, text));
-        let command = "evenkeel check --strict --config evenkeel.yaml";
+        let seats = settings.lines().find_map(|line| line.strip_prefix("concurrency: ")).unwrap();
+        let command = format!("evenkeel check --strict --preset plain --widest 1 --seats {seats} evenkeel.yaml");
         let arguments: Vec<&str> = command.split(' ').skip(1).collect();
         let output = child::evenkeel(&arguments).current_dir(session.folder()).output().unwrap();
         assert!(output.status.success(), "{command}\n{}{}", child::text(&output.stdout), child::text(&output.stderr));

@@ -126,7 +126,8 @@ impl<T, O: Observer> Level<T, O> {
     }
 
     /// A request arrives.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that the request is not copied on its way to the queue set")]
     pub fn arrive(
         &mut self,
         now: Instant,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod attribution;
+mod auto_limit;
 mod borrowing_properties;
 mod busy_engine;
 mod classify_model;

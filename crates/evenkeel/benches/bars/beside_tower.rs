@@ -13,6 +13,7 @@ use crate::service::{assert_idle, user};
 use crate::{ROUND, admit, admit_by_two, nanos_of_two, now, roomy};
 
 pub(crate) fn bars(bars: &mut Bars) {
+    bars.measure("admit and drop, 1 thread", "ns", || (admit_by_one(), Bar::AtMost(160.0, "ns")));
     let theirs = LazyCell::new(limited_by_one);
     bars.measure("tower's ConcurrencyLimit: a call, 1 thread", "ns", || (*theirs, Bar::None));
     bars.measure("beside tower's ConcurrencyLimit: admit and drop, 1 thread", "ns", || {

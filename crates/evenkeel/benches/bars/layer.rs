@@ -24,13 +24,13 @@ type Responded = Ready<Result<Response<Body>, Infallible>>;
 
 pub(crate) fn bars(bars: &mut Bars) {
     bars.measure("the layer around a bare service, uncontended", "ns", || {
-        (overhead(plain, respond), Bar::AtMost(400.0, "ns"))
+        (overhead(plain, respond), Bar::AtMost(300.0, "ns"))
     });
     bars.measure("allocations that the layer adds to a request", "each", || {
         (allocations(plain, respond), Bar::AtMost(0.0, "each"))
     });
     bars.measure("the layer around a service that sets no header", "ns", || {
-        (overhead(plain, respond_without_header), Bar::AtMost(400.0, "ns"))
+        (overhead(plain, respond_without_header), Bar::AtMost(300.0, "ns"))
     });
     bars.measure("allocations that the layer adds there", "each", || {
         (allocations(plain, respond_without_header), Bar::AtMost(0.0, "each"))

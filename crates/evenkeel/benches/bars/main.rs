@@ -36,7 +36,7 @@ const ROUND_OF_TWO: u32 = 20_000;
 fn main() {
     let mut bars = Bars::filtered(std::env::args().skip(1));
     bars.measure("admitted requests per second, 2 threads, one level", "million", || {
-        (1e3 / admit_by_two(), Bar::AtLeast(3.0, "million"))
+        (1e3 / admit_by_two(), Bar::AtLeast(5.0, "million"))
     });
     bars.measure("allocations of 1,000 uncontended requests", "in all", || (allocations(), Bar::AtMost(0.0, "in all")));
     beside_tower::bars(&mut bars);

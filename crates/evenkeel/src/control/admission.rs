@@ -48,10 +48,8 @@ impl Admission {
         let mut waker = Some(waker.clone());
         let mut core = self.destination.level.lock();
         let phase = core.queue_set().phase(self.id);
-        if phase == Some(Phase::Waiting)
-            && let Some(waiter) = core.level.payload_mut(self.id)
-        {
-            std::mem::swap(&mut waiter.waker, &mut waker);
+        if phase == Some(Phase::Waiting) {
+            std::mem::swap(&mut core.belongings_mut(self.id).waker, &mut waker);
         }
         drop(core);
         drop(waker);
@@ -145,15 +143,15 @@ impl Drop for Admission {
         }
         let has_given_up = cancelled.is_some();
         let is_idle = core.queue_set().is_idle();
-        let lingers = matches!(finish, Some(Finish::Lingering { .. }));
+        let lingers = matches!(finish, Some((Finish::Lingering { .. }, _)));
         let change = if lingers { core.take_earlier_timeout() } else { None };
         let is_batch = core.events.is_batch();
         drop(core);
         if let Some(times) = &self.times {
             times.note_end(start.map(|(_, started)| started), now);
         }
-        // With it goes its waker: see `phase_or_wake`.
-        drop(cancelled);
+        // With them goes a waker: see `phase_or_wake`.
+        drop((finish, cancelled));
         // Before anybody is woken: a waker that panics must not cost seats.
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);

@@ -77,16 +77,20 @@ impl<W: EstimateWork> Future for Admit<'_, W> {
     type Output = Result<Permit, Rejected>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut arrived = match std::mem::replace(&mut self.state, AdmitState::Done) {
-            AdmitState::Unpolled(request) => self.flow.arrive_request(request),
-            AdmitState::Arrived(arrived) => arrived,
-            AdmitState::Done => return Poll::Pending,
-        };
-        let result = Pin::new(&mut arrived).poll(context);
-        if result.is_pending() {
-            self.state = AdmitState::Arrived(arrived);
+        let this = &mut *self;
+        if let AdmitState::Unpolled(request) = &this.state {
+            // Looked at where it is: it is large.
+            let place = this.flow.take_in_request(request);
+            this.state = AdmitState::Done;
+            match place {
+                Place::Started(permit) => return Poll::Ready(Ok(permit)),
+                other => this.state = AdmitState::Arrived(Arrived::new(other)),
+            }
         }
-        result
+        match &mut this.state {
+            AdmitState::Arrived(arrived) => Pin::new(arrived).poll(context),
+            AdmitState::Unpolled(_) | AdmitState::Done => Poll::Pending,
+        }
     }
 }
 

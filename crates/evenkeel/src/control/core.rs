@@ -2,6 +2,7 @@
 //! the lock of a level guards.
 
 use std::collections::BTreeSet;
+use std::task::Waker;
 
 use evenkeel_engine::drain::is_saturated;
 use evenkeel_engine::level;
@@ -18,6 +19,8 @@ use crate::control::wakers::Wakers;
 #[derive(Debug)]
 pub(crate) struct LevelCore {
     pub(crate) level: EngineLevel,
+    /// By the slots of requests. The queue set keeps eight bytes with each request, and moves them about; these stay where they are.
+    pub(crate) belongings: Vec<Belongings>,
     /// Its part in the ledger, while levels borrow at once.
     pub(crate) grants: Option<LevelGrants>,
     /// What has happened, until it is handed on to the listeners.
@@ -37,10 +40,10 @@ pub(crate) struct LevelCore {
 }
 
 /// The level as the engine has it.
-pub(crate) type EngineLevel = level::Level<Waiter>;
+pub(crate) type EngineLevel = level::Level<Mark>;
 
 /// The queue set of a level.
-pub(crate) type LevelQueueSet = QueueSet<Waiter>;
+pub(crate) type LevelQueueSet = QueueSet<Mark>;
 
 /// How many requests of a level write; the others read (HF-19).
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,15 +59,13 @@ pub(crate) struct Reschedule {
     pub(crate) at: Option<Instant>,
 }
 
-/// What is kept with a request.
+/// What some requests have beside their [`Mark`]. To drop it may run anything, so that no lock may be held then.
 #[derive(Debug, Default)]
-pub(crate) struct Waiter {
+pub(crate) struct Belongings {
     /// Who is to be woken when the request starts; nobody if it has started at once.
-    pub(crate) waker: Option<std::task::Waker>,
+    pub(crate) waker: Option<Waker>,
     /// What dumps show of it.
     pub(crate) details: Option<KeptDetails>,
-    /// How it is counted.
-    pub(crate) mark: Mark,
 }
 
 /// A queue set that lets nobody in, and takes next to no memory.
@@ -76,6 +77,7 @@ impl LevelCore {
     pub(crate) fn new(config: QueueSetConfig, now: Instant) -> Self {
         Self {
             level: EngineLevel::new(config, now),
+            belongings: Vec::new(),
             grants: None,
             events: EventBuffer::default(),
             latest: now,
@@ -144,6 +146,7 @@ impl LevelCore {
             return None;
         }
         self.last_readings = Some(Readings::of(set));
+        self.belongings = Vec::new();
         Some(std::mem::replace(&mut self.level, EngineLevel::new(NOTHING, self.latest)))
     }
 
@@ -159,8 +162,27 @@ impl LevelCore {
     /// Takes the wakers of all who wait. They leave them again when they find that they have to wait on.
     pub(crate) fn take_wakers(&mut self, wakers: &mut Wakers) {
         for id in self.requests_in(Phase::Waiting) {
-            wakers.extend(self.level.payload_mut(id).and_then(|waiter| waiter.waker.take()));
+            wakers.extend(self.take_waker(id));
         }
+    }
+
+    /// What a request has beside its mark, to be changed.
+    pub(crate) fn belongings_mut(&mut self, id: RequestId) -> &mut Belongings {
+        if self.belongings.len() <= id.slot() {
+            self.belongings.resize_with(id.slot() + 1, Belongings::default);
+        }
+        &mut self.belongings[id.slot()]
+    }
+
+    /// What a request had beside its mark, which is gone now. To be dropped without the lock.
+    #[inline]
+    pub(crate) fn take_belongings(&mut self, id: RequestId) -> Belongings {
+        self.belongings.get_mut(id.slot()).map(std::mem::take).unwrap_or_default()
+    }
+
+    #[inline]
+    pub(crate) fn take_waker(&mut self, id: RequestId) -> Option<Waker> {
+        self.belongings.get_mut(id.slot())?.waker.take()
     }
 
     /// The requests that are in a phase.
@@ -224,7 +246,7 @@ mod tests {
         let mut core = LevelCore::new(config, Instant::from_nanos(0));
         let later = core.at(Instant::from_nanos(1_000));
         let new = NewRequest::new(0, WorkEstimate::ONE_SEAT);
-        let arrival = core.level.arrive(later, new, Waiter::default(), &mut NoEffects);
+        let arrival = core.level.arrive(later, new, Mark::default(), &mut NoEffects);
         let Arrival::Started { id, .. } = arrival else { panic!("it waits") };
         let overtaken = core.at(Instant::from_nanos(500));
         assert_eq!(overtaken, Instant::from_nanos(1_001), "it happens after the other one");

@@ -8,9 +8,10 @@ use evenkeel_engine::queue_set::{Arrival, Effects, Ended, Finish, Mode, Phase, Q
 use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Flow, WorkEstimate};
 
-use crate::control::core::{EngineLevel, LevelCore, Waiter};
+use crate::control::core::{Belongings, EngineLevel, LevelCore};
 use crate::control::counts::Mark;
 use crate::control::events::{EventKind, NO_QUEUE, Subject};
+use crate::control::kept_details::KeptDetails;
 use crate::control::ledger::{Grant, SharedLedger};
 use crate::control::level::Level;
 use crate::control::wakers::Wakers;
@@ -22,7 +23,10 @@ pub(crate) struct Arriving<'a> {
     pub(crate) work: WorkEstimate,
     /// How long it waits at most.
     pub(crate) wait_until: Instant,
-    pub(crate) waiter: Waiter,
+    /// How it is counted.
+    pub(crate) mark: Mark,
+    /// What dumps show of it.
+    pub(crate) details: Option<KeptDetails>,
     /// How many watches it concerns, if that was asked (WE-18).
     pub(crate) watches: Option<u64>,
     /// Whether it holds its seats for long (LB-5).
@@ -32,7 +36,7 @@ pub(crate) struct Arriving<'a> {
 /// Collects requests whose time is over, and what else an event brings about.
 struct TimedOut<'a> {
     wakers: &'a mut Wakers,
-    ended: Vec<Ended<Waiter>>,
+    ended: Vec<Ended<Mark>>,
 }
 
 /// What has to be known of a request before it ends.
@@ -47,10 +51,10 @@ struct Ending {
 // === impl LevelCore ===
 
 impl LevelCore {
-    #[inline]
-    pub(crate) fn arrive(&mut self, now: Instant, arriving: Arriving<'_>, wakers: &mut Wakers) -> Arrival<Waiter> {
-        let Arriving { flow, work, wait_until, waiter, watches, is_long_running } = arriving;
-        let mark = waiter.mark;
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that a request is not copied on its way to the engine")]
+    pub(crate) fn arrive(&mut self, now: Instant, arriving: Arriving<'_>, wakers: &mut Wakers) -> Arrival<Mark> {
+        let Arriving { flow, work, wait_until, mark, details, watches, is_long_running } = arriving;
         let work = self.queue_set().fitted(work);
         let mut request = NewRequest::new(flow, work).wait_until(wait_until);
         request.is_long_running = is_long_running;
@@ -58,10 +62,10 @@ impl LevelCore {
             request = request.seatless();
         }
         let arrival = match &self.grants {
-            None => self.level.arrive(now, request, waiter, wakers),
+            None => self.level.arrive(now, request, mark, wakers),
             Some(grants) => {
                 let mut account = grants.account();
-                let arrival = self.level.arrive_by_grant(now, request, waiter, wakers, &mut account);
+                let arrival = self.level.arrive_by_grant(now, request, mark, wakers, &mut account);
                 wakers.handover.add(account.handover);
                 arrival
             }
@@ -86,8 +90,21 @@ impl LevelCore {
             }
             _ => self.note_arrival(now, &arrival, mark, flow, work, watches, wakers),
         }
+        if let Some(details) = details {
+            self.keep_details(&arrival, details, wakers);
+        }
         self.start_own_grants(wakers);
         arrival
+    }
+
+    #[inline]
+    fn keep_details(&mut self, arrival: &Arrival<Mark>, details: KeptDetails, wakers: &mut Wakers) {
+        match arrival {
+            Arrival::Started { id, .. } | Arrival::Waiting { id, .. } => {
+                self.belongings_mut(*id).details = Some(details);
+            }
+            Arrival::Rejected { .. } => wakers.dropped.push(Belongings { waker: None, details: Some(details) }),
+        }
     }
 
     /// Tells of an arrival that did not just pass through.
@@ -96,7 +113,7 @@ impl LevelCore {
     fn note_arrival(
         &mut self,
         now: Instant,
-        arrival: &Arrival<Waiter>,
+        arrival: &Arrival<Mark>,
         mark: Mark,
         flow: u64,
         work: WorkEstimate,
@@ -147,20 +164,22 @@ impl LevelCore {
     }
 
     /// A request that runs finishes. `None` if it does not run.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as for `arrive`")]
     pub(crate) fn finish(
         &mut self,
         now: Instant,
         id: RequestId,
         has_failed: bool,
         wakers: &mut Wakers,
-    ) -> Option<Finish<Waiter>> {
+    ) -> Option<(Finish<Mark>, Belongings)> {
         let ending = self.ending(id, Phase::Executing)?;
-        let finish = self.event(now, wakers, |level, wakers| level.finish(now, id, wakers));
+        let finish = self.event(now, wakers, |level, wakers| level.finish(now, id, wakers))?;
         self.mutating.change(ending.mark.access, 0, -1);
+        let lingers = matches!(finish, Finish::Lingering { .. });
         let kind = EventKind::Finished {
             ran: ending.started.map_or(0, |started| now - started),
-            lingers: !matches!(finish, Some(Finish::Released(_))),
+            lingers,
             is_watch: ending.mark.is_watch,
             has_failed,
         };
@@ -171,7 +190,8 @@ impl LevelCore {
             self.settle(now, wakers);
         }
         self.start_own_grants(wakers);
-        finish
+        let belongings = if lingers { Belongings::default() } else { self.take_belongings(id) };
+        Some((finish, belongings))
     }
 
     /// A waiting request gives up, and is counted with this reason.
@@ -181,13 +201,14 @@ impl LevelCore {
         id: RequestId,
         reason: Rejection,
         wakers: &mut Wakers,
-    ) -> Option<Waiter> {
+    ) -> Option<Belongings> {
         let ending = self.ending(id, Phase::Waiting)?;
-        let waiter = self.event(now, wakers, |level, wakers| level.cancel(now, id, wakers))?;
+        self.event(now, wakers, |level, wakers| level.cancel(now, id, wakers))?;
+        let belongings = self.take_belongings(id);
         self.note_gave_up(now, ending, reason, false);
         self.settle(now, wakers);
         self.start_own_grants(wakers);
-        Some(waiter)
+        Some(belongings)
     }
 
     /// The flow of an executing request is charged more or less seat-time. Tells whether the request is executing.
@@ -207,20 +228,21 @@ impl LevelCore {
     pub(crate) fn set_seats(&mut self, now: Instant, id: RequestId, seats: u32, wakers: &mut Wakers) -> Option<u32> {
         let before = self.event(now, wakers, |level, wakers| level.set_seats(now, id, seats, wakers))?;
         let request = self.queue_set().request(id)?;
-        let (after, subject) = (request.work.max_seats(), request.payload.mark.subject(id, request.work));
+        let (after, subject) = (request.work.max_seats(), request.payload.subject(id, request.work));
         self.events.push(now, subject, EventKind::Resized { before });
         self.settle(now, wakers);
         self.start_own_grants(wakers);
         Some(after)
     }
 
-    pub(crate) fn release(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
+    pub(crate) fn release(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Belongings> {
         let ending = self.ending(id, Phase::Lingering)?;
-        let waiter = self.event(now, wakers, |level, wakers| level.release(now, id, wakers))?;
+        self.event(now, wakers, |level, wakers| level.release(now, id, wakers))?;
+        let belongings = self.take_belongings(id);
         self.events.push(now, ending.subject, EventKind::Released);
         self.settle(now, wakers);
         self.start_own_grants(wakers);
-        Some(waiter)
+        Some(belongings)
     }
 
     pub(crate) fn configure(&mut self, now: Instant, config: QueueSetConfig, wakers: &mut Wakers) {
@@ -301,33 +323,38 @@ impl LevelCore {
 
     /// Does what is due: frees the seats of requests that have lingered, and rejects requests that have waited as long as they
     /// may. Those are to be dropped without the lock.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, wakers: &mut Wakers) -> Vec<Ended<Waiter>> {
-        let mut ended = self.event(now, wakers, |level, wakers| {
+    pub(crate) fn handle_timeout(&mut self, now: Instant, wakers: &mut Wakers) -> Vec<Belongings> {
+        let ended = self.event(now, wakers, |level, wakers| {
             let mut timed_out = TimedOut { wakers, ended: Vec::new() };
             level.handle_timeout(now, &mut timed_out);
             timed_out.ended
         });
-        for ended in &mut ended {
-            let ending = Ending::from(&*ended);
+        let mut dropped = Vec::with_capacity(ended.len());
+        for ended in &ended {
+            let ending = Ending::from(ended);
+            let mut belongings = self.take_belongings(ended.id);
             if ended.phase == Phase::Waiting {
                 self.note_gave_up(now, ending, Rejection::TimeOut, false);
-                wakers.extend(ended.payload.waker.take());
+                wakers.extend(belongings.waker.take());
             } else {
                 self.events.push(now, ending.subject, EventKind::Released);
             }
+            dropped.push(belongings);
         }
         self.settle(now, wakers);
         self.start_own_grants(wakers);
-        ended
+        dropped
     }
 
     /// Waiting requests have given way to others, and are rejected (PF-7).
     fn note_displaced(&mut self, now: Instant, wakers: &mut Wakers) {
-        for ended in wakers.displaced.iter() {
+        for ended in wakers.displaced.take() {
             self.displaced.insert(ended.id);
-            self.note_gave_up(now, Ending::from(ended), Rejection::QueueFull, true);
+            self.note_gave_up(now, Ending::from(&ended), Rejection::QueueFull, true);
+            let mut belongings = self.take_belongings(ended.id);
+            wakers.extend(belongings.waker.take());
+            wakers.dropped.push(belongings);
         }
-        wakers.take_displaced_wakers();
     }
 
     fn note_gave_up(&mut self, now: Instant, ending: Ending, reason: Rejection, is_displaced: bool) {
@@ -336,9 +363,10 @@ impl LevelCore {
         self.events.push(now, ending.subject, kind);
     }
 
-    fn note_started(&mut self, now: Instant, id: RequestId) {
+    fn note_started(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) {
+        wakers.extend(self.take_waker(id));
         let Some(request) = self.level.queue_set().request(id) else { return };
-        let (mark, subject) = (request.payload.mark, request.payload.mark.subject(id, request.work));
+        let (mark, subject) = (*request.payload, request.payload.subject(id, request.work));
         let was_queued = request.queue.is_some();
         let is_exempt = self.queue_set().mode() == Mode::Exempt && !was_queued;
         let waited = request.started.map_or(0, |started| started - request.arrived);
@@ -350,8 +378,10 @@ impl LevelCore {
     #[inline]
     fn settle(&mut self, now: Instant, wakers: &mut Wakers) {
         if let Some(id) = wakers.notes.first_started.take() {
-            self.note_started(now, id);
-            wakers.notes.others_started.take().into_iter().for_each(|id| self.note_started(now, id));
+            self.note_started(now, id, wakers);
+            for id in wakers.notes.others_started.take() {
+                self.note_started(now, id, wakers);
+            }
         }
         if let Some(series) = wakers.notes.blocked.take() {
             self.events.push(now, Subject { series, ..Subject::LEVEL }, EventKind::Blocked);
@@ -387,7 +417,7 @@ impl LevelCore {
     #[inline]
     fn ending(&self, id: RequestId, phase: Phase) -> Option<Ending> {
         let request = self.queue_set().request(id).filter(|request| request.phase == phase)?;
-        let (mark, arrived, started) = (request.payload.mark, request.arrived, request.started);
+        let (mark, arrived, started) = (*request.payload, request.arrived, request.started);
         Some(Ending { mark, subject: mark.subject(id, request.work), arrived, started })
     }
 }
@@ -400,9 +430,9 @@ fn length(requests: usize) -> u32 {
 
 // === impl Ending ===
 
-impl From<&Ended<Waiter>> for Ending {
-    fn from(ended: &Ended<Waiter>) -> Self {
-        let mark = ended.payload.mark;
+impl From<&Ended<Mark>> for Ending {
+    fn from(ended: &Ended<Mark>) -> Self {
+        let mark = ended.payload;
         let subject = mark.subject(ended.id, ended.work);
         Self { mark, subject, arrived: ended.arrived, started: ended.started }
     }
@@ -419,20 +449,20 @@ impl Mark {
 
 // === impl TimedOut ===
 
-impl Effects<Waiter> for TimedOut<'_> {
-    fn started(&mut self, id: RequestId, waiter: &mut Waiter) {
-        self.wakers.started(id, waiter);
+impl Effects<Mark> for TimedOut<'_> {
+    fn started(&mut self, id: RequestId, mark: &mut Mark) {
+        self.wakers.started(id, mark);
     }
 
-    fn blocked(&mut self, waiter: &Waiter) {
-        self.wakers.blocked(waiter);
+    fn blocked(&mut self, mark: &Mark) {
+        self.wakers.blocked(mark);
     }
 
     fn epoch_advanced(&mut self, clean: bool) {
         self.wakers.epoch_advanced(clean);
     }
 
-    fn timed_out(&mut self, ended: Ended<Waiter>) {
+    fn timed_out(&mut self, ended: Ended<Mark>) {
         self.ended.push(ended);
     }
 }

@@ -18,7 +18,6 @@ use crate::control::admission::Admission;
 use crate::control::admit::{Admit, Arrived, Place, Waiting};
 use crate::control::builder::FlowControlBuilder;
 use crate::control::clock::{Clock, nanos};
-use crate::control::core::Waiter;
 use crate::control::core_events::Arriving;
 use crate::control::counts::{Access, Mark};
 use crate::control::digests::{DigestId, Digests};
@@ -338,24 +337,31 @@ impl FlowControl {
     }
 
     /// The same for a request about which there is more to say.
+    #[expect(clippy::needless_pass_by_value, reason = "a request arrives once")]
     pub fn arrive_request<W: EstimateWork>(&self, request: FlowRequest<'_, W>) -> Arrived {
+        Arrived::new(self.take_in_request(&request))
+    }
+
+    #[inline]
+    pub(crate) fn take_in_request<W: EstimateWork>(&self, request: &FlowRequest<'_, W>) -> Place {
         let FlowRequest { attributes, work, patience, details, is_watch, is_long_running, watches, times } = request;
-        let (head, digest) = (details.as_ref().map(Details::head), DigestId::default());
+        let (attributes, patience, is_watch, watches) = (*attributes, *patience, *is_watch, *watches);
+        let (head, digest) = (details.as_deref().map(Details::head), DigestId::default());
         let estimate = |level: &LevelInfo| {
             let query = Query::new("");
             work.estimate(&WorkInput { attributes, level, query, watches, extra: &() })
         };
-        Arrived::new(self.take_in(&Incoming {
+        self.take_in(&Incoming {
             attributes,
             estimate,
             patience,
             head,
             digest,
             is_watch,
-            is_long_running: is_watch || is_long_running,
+            is_long_running: is_watch || *is_long_running,
             watches,
             times: times.as_ref(),
-        }))
+        })
     }
 
     #[inline]
@@ -435,11 +441,10 @@ impl FlowControl {
             trace::rejected(class.schema, work, reason);
             return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), None, destination))));
         }
-        let waiter = Waiter { waker: None, details, mark };
         let wait_limit = request.patience.limit(self.shared.wait_limit_of(&class.schema.level), self.shared.preset);
         let wait_until = now + nanos(wait_limit);
         let watches = request.watches;
-        let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches, is_long_running };
+        let arriving = Arriving { flow: class.flow(), work, wait_until, mark, details, watches, is_long_running };
         let (id, queue, is_started, change) = match core.arrive(now, arriving, &mut wakers) {
             Arrival::Started { id, queue } => (id, queue, true, None),
             Arrival::Waiting { id, queue } => (id, Some(queue), false, core.take_earlier_timeout()),

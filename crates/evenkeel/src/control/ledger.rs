@@ -476,6 +476,12 @@ impl Handover {
         self.unsettled.is_none() && self.grants.is_empty()
     }
 
+    /// Whether there is nothing to be done, and no memory to give back.
+    #[inline]
+    pub(crate) fn is_unused(&self) -> bool {
+        self.unsettled.is_none() && self.grants.is_unused()
+    }
+
     /// A grant that is to be carried out. No lock may be held.
     pub(crate) fn next(&mut self) -> Option<Grant> {
         self.settle();

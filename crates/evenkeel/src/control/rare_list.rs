@@ -30,14 +30,15 @@ impl<T> RareList<T> {
         self.0.as_ref().is_none_or(|items| items.is_empty())
     }
 
+    /// Whether it has no memory of its own.
     #[inline]
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
-        self.0.as_deref().map_or(&[][..], Vec::as_slice).iter()
+    pub(crate) fn is_unused(&self) -> bool {
+        self.0.is_none()
     }
 
     #[inline]
-    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
-        self.0.as_deref_mut().map_or(&mut [][..], Vec::as_mut_slice).iter_mut()
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.0.as_deref().map_or(&[][..], Vec::as_slice).iter()
     }
 
     /// Leaves it empty.
@@ -76,10 +77,9 @@ mod tests {
     fn it_is_a_list() {
         let mut list = RareList::default();
         assert!(list.is_empty() && list.pop().is_none() && list.iter().next().is_none());
-        list.extend([1, 2]);
+        list.extend([10, 20]);
         list.push(3);
-        list.iter_mut().for_each(|item| *item *= 10);
-        assert_eq!((list.pop(), list.iter().copied().collect::<Vec<_>>()), (Some(30), vec![10, 20]));
+        assert_eq!((list.pop(), list.iter().copied().collect::<Vec<_>>()), (Some(3), vec![10, 20]));
         list.extend([7, 30, 9]);
         assert_eq!((list.take_last(|item| *item < 10), list.take_last(|item| *item < 10)), (Some(9), Some(7)));
         assert_eq!((list.take_last(|item| *item < 10), list.pop()), (None, Some(30)));

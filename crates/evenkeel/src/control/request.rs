@@ -27,7 +27,8 @@ pub struct FlowRequest<'a, W = WorkEstimate> {
     pub(crate) attributes: Attributes<'a>,
     pub(crate) work: W,
     pub(crate) patience: Patience,
-    pub(crate) details: Option<Details>,
+    /// Apart: most have none, and requests are passed on by value.
+    pub(crate) details: Option<Box<Details>>,
     pub(crate) is_watch: bool,
     pub(crate) is_long_running: bool,
     pub(crate) watches: Option<u64>,
@@ -119,7 +120,7 @@ impl<'a, W> FlowRequest<'a, W> {
     /// What dumps show of it.
     #[must_use]
     pub fn details(self, details: Details) -> Self {
-        Self { details: Some(details), ..self }
+        Self { details: Some(Box::new(details)), ..self }
     }
 
     /// It is a watch, whose execution is only its beginning (HF-9): metrics tell its time from that of ordinary

@@ -5,7 +5,8 @@ use std::task::Waker;
 
 use evenkeel_engine::queue_set::{Effects, Ended, RequestId};
 
-use crate::control::core::Waiter;
+use crate::control::core::Belongings;
+use crate::control::counts::Mark;
 use crate::control::ledger::{Grant, Handover};
 use crate::control::rare_list::RareList;
 
@@ -16,8 +17,10 @@ pub(crate) struct Wakers {
     /// Nearly every event starts one request at most, which needs no memory.
     first: Option<Waker>,
     others: RareList<Waker>,
-    /// Requests that have given way to others (PF-7). To be dropped without the lock.
-    pub(crate) displaced: RareList<Ended<Waiter>>,
+    /// Requests that have given way to others (PF-7).
+    pub(crate) displaced: RareList<Ended<Mark>>,
+    /// What they had. To be dropped without the lock.
+    pub(crate) dropped: RareList<Belongings>,
     pub(crate) handover: Handover,
     pub(crate) notes: Notes,
 }
@@ -45,24 +48,27 @@ impl Wakers {
         }
     }
 
-    /// Takes the wakers of requests that have given way to others.
-    pub(crate) fn take_displaced_wakers(&mut self) {
-        for ended in self.displaced.iter_mut() {
-            let waker = ended.payload.waker.take();
-            if self.first.is_none() {
-                self.first = waker;
-            } else {
-                self.others.extend(waker);
-            }
-        }
-    }
-
     /// Passes seats on to other levels, and wakes everybody. To be called without any lock.
     #[inline]
     pub(crate) fn wake(self) {
-        if self.first.is_some() || !self.handover.is_empty() {
+        if self.is_unused() {
+            // There is nothing to drop. To find that out field by field takes a dozen calls for each request.
+            std::mem::forget(self);
+        } else {
             self.wake_somebody();
         }
+    }
+
+    /// Whether there is nobody to wake, and no memory to give back.
+    #[inline]
+    fn is_unused(&self) -> bool {
+        let Self { first, others, displaced, dropped, handover, notes } = self;
+        first.is_none()
+            && others.is_unused()
+            && displaced.is_unused()
+            && dropped.is_unused()
+            && handover.is_unused()
+            && notes.others_started.is_unused()
     }
 
     #[inline(never)]
@@ -101,18 +107,17 @@ fn wake_all(wakers: impl Iterator<Item = Waker>) {
     }
 }
 
-impl Effects<Waiter> for Wakers {
+impl Effects<Mark> for Wakers {
     #[inline]
-    fn started(&mut self, id: RequestId, waiter: &mut Waiter) {
+    fn started(&mut self, id: RequestId, _mark: &mut Mark) {
         self.notes.note_start(id);
-        self.extend(waiter.waker.take());
     }
 
-    fn blocked(&mut self, waiter: &Waiter) {
-        self.notes.blocked = Some(waiter.mark.series);
+    fn blocked(&mut self, mark: &Mark) {
+        self.notes.blocked = Some(mark.series);
     }
 
-    fn displaced(&mut self, ended: Ended<Waiter>) {
+    fn displaced(&mut self, ended: Ended<Mark>) {
         self.displaced.push(ended);
     }
 

@@ -350,7 +350,8 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// Makes the responses to requests that do not get to the service, in an error format of your own: to those that are
     /// rejected (429), whose callers are not identified (401), or whose paths are malformed (400).
     ///
-    /// Nothing is added to the response: set `Retry-After` yourself. gRPC calls are not asked for, and get the gRPC status
+    /// Nothing is added to the response: set `Retry-After` yourself, or all headers of the layer with
+    /// [`Rejected::set_headers`](crate::Rejected::set_headers). gRPC calls are not asked for, and get the gRPC status
     /// that they get without this.
     ///
     /// ```

@@ -78,16 +78,21 @@ impl Rejected {
         } else {
             Problem { status, message: &self.to_string(), details: Some(self.details()) }.response(request)
         };
-        match self.preset() {
-            Preset::Kubernetes => {
-                UidHeaders::new(self.flow_schema_uid(), self.priority_level_uid()).set(response.headers_mut());
-            }
-            Preset::Plain => self.set_headers(response.headers_mut()),
-        }
+        self.set_object_headers(response.headers_mut());
         response
     }
 
-    fn set_headers(&self, headers: &mut HeaderMap) {
+    /// Sets the headers of the layer's response, for a response in a form of your own (see
+    /// [`FlowLayer::on_refusal`](crate::FlowLayer::on_refusal)): `Retry-After`, and those that say what has happened.
+    pub fn set_headers(&self, headers: &mut HeaderMap) {
+        headers.insert(RETRY_AFTER, self.retry_after.as_secs().into());
+        self.set_object_headers(headers);
+    }
+
+    fn set_object_headers(&self, headers: &mut HeaderMap) {
+        if self.preset() == Preset::Kubernetes {
+            return UidHeaders::new(self.flow_schema_uid(), self.priority_level_uid()).set(headers);
+        }
         // Names that are no header values are not valid names of objects either.
         if let Ok(level) = HeaderValue::from_str(self.priority_level()) {
             headers.insert(LEVEL, level);

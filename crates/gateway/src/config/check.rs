@@ -15,6 +15,7 @@ use super::{
     UpstreamAddress, UpstreamConfig, UpstreamTls, own_address, paths,
 };
 use crate::observe::log;
+use crate::proxy::error_response::{AllowedOrigins, ErrorFormat};
 
 /// Collects problems.
 #[derive(Default)]
@@ -58,6 +59,7 @@ impl Config {
         problems.0.extend(self.check_short_form());
         problems.identity(self);
         problems.requests(self);
+        problems.responses(self);
         problems.timeouts(&self.timeouts, self.preset);
         problems.route_timeouts(self);
         problems.limits(&self.limits);
@@ -252,6 +254,15 @@ impl Problems {
             for message in faults.0 {
                 self.add("requests.routes", message);
             }
+        }
+    }
+
+    fn responses(&mut self, config: &Config) {
+        if let Err((setting, message)) = ErrorFormat::new(&config.responses, config.preset) {
+            self.add(format!("responses.{setting}"), message);
+        }
+        if let Err((index, message)) = AllowedOrigins::new(&config.cors.origins) {
+            self.add(format!("cors.origins[{index}]"), message);
         }
     }
 

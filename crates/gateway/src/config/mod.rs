@@ -16,6 +16,7 @@ mod memory;
 mod own_address;
 mod paths;
 mod read;
+mod responses;
 mod short;
 mod socket_mode;
 mod tracing;
@@ -44,6 +45,7 @@ pub use listen_address::ListenAddress;
 pub use log::{AccessLogFormat, LogConfig, LogFormat};
 pub use memory::{memory_limit, memory_of_connections};
 pub use read::{ConfigError, is_settings};
+pub use responses::{CorsConfig, Preflights, ResponseFormat, ResponseTemplate, ResponsesConfig};
 pub use socket_mode::SocketMode;
 pub use tracing::{OtlpProtocol, TracingConfig};
 pub use upstream::{Protocol, UpstreamConfig, UpstreamTls};
@@ -88,6 +90,10 @@ pub struct Config {
     pub identity: IdentityConfig,
     /// What is asked, and what it costs.
     pub requests: RequestsConfig,
+    /// The gateway's own error responses.
+    pub responses: ResponsesConfig,
+    /// What web pages of other origins may do.
+    pub cors: CorsConfig,
     /// How long things may take.
     pub timeouts: Timeouts,
     /// How much of a thing there may be.
@@ -122,6 +128,8 @@ impl Default for Config {
             matches: Vec::new(),
             identity: IdentityConfig::default(),
             requests: RequestsConfig::default(),
+            responses: ResponsesConfig::default(),
+            cors: CorsConfig::default(),
             timeouts: Timeouts::default(),
             limits: Limits::default(),
             log: LogConfig::default(),

@@ -10,10 +10,10 @@ use evenkeel_engine::digest::DigestError;
 use evenkeel_identity::{RouteMatch, Target};
 use http::request::Parts;
 
-use crate::config::RouteTimeouts;
+use crate::config::{Preflights, RouteTimeouts};
 use crate::identity::Denied;
 use crate::proxy::connection::Connection;
-use crate::proxy::error_response::is_grpc;
+use crate::proxy::error_response::{is_grpc, is_preflight};
 use crate::proxy::exchange::ExchangeTimeouts;
 use crate::proxy::request_body::Reception;
 
@@ -34,6 +34,11 @@ pub(crate) struct Arrival<'a> {
 const AMBIGUOUS: &str =
     "has an encoded slash, and belongs to another flow schema with a plain one; send `/`, or set a route for it";
 
+/// Whether a request is a preflight that passes without identity.
+fn passes_preflight(connection: &Connection, parts: &Parts) -> bool {
+    connection.worker.config.cors.preflights == Preflights::Pass && is_preflight(&parts.method, &parts.headers)
+}
+
 // === impl Arrival ===
 
 impl<'a> Arrival<'a> {
@@ -43,6 +48,8 @@ impl<'a> Arrival<'a> {
         let digested = rules.digest_target(target);
         let is_long_running = digested.as_ref().is_ok_and(|digested| rules.is_long_running(digested));
         let user = match &digested {
+            // Browsers send these without credentials.
+            Ok(_) if passes_preflight(connection, parts) => Ok(anonymous()),
             Ok(_) => connection.identity.authenticate(parts),
             Err(_) => Ok(anonymous()),
         };

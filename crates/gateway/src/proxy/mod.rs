@@ -4,7 +4,7 @@ mod abandoned;
 mod arrival;
 pub(crate) mod buffers;
 mod connection;
-mod error_response;
+pub(crate) mod error_response;
 mod exchange;
 mod forward;
 mod grpc_messages;

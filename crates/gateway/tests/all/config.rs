@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
-    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, HealthCheckConfig, IdentitySource, JwtIdentity, ListenConfig,
-    LogFormat, PathParametersConfig, Paths, Problem, Protocol, RequestIdFrom, RouteConfig, RouteTimeouts, ServerTls,
-    TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
+    ApiKeyIdentity, CertificateIdentity, CorsConfig, HeaderIdentity, HealthCheckConfig, IdentitySource, JwtIdentity,
+    ListenConfig, LogFormat, PathParametersConfig, Paths, Preflights, Problem, Protocol, RequestIdFrom, ResponseFormat,
+    ResponseTemplate, RouteConfig, RouteTimeouts, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls,
+    WhenClientLeaves,
 };
 
 const EXAMPLE: &str = include_str!("../../../../deploy/evenkeel.yaml");
@@ -31,6 +32,10 @@ fn everything() -> Config {
         mode: Some("0660".parse().unwrap()),
         ..ListenConfig::default()
     });
+    config.responses.format = Some(ResponseFormat::Template);
+    config.responses.template =
+        Some(ResponseTemplate { content_type: "text/plain".to_owned(), body: "{{message}}".to_owned() });
+    config.cors = CorsConfig { origins: vec!["https://app.example".to_owned()], preflights: Preflights::Pass };
     config.takeover_socket = Some(path("takeover.sock"));
     config.upstreams = vec![UpstreamConfig {
         protocol: Protocol::Http2,

@@ -54,7 +54,7 @@ async fn heads_that_could_be_understood_in_two_ways_are_refused() {
         (with_hosts(&[(":authority", "a"), ("host", "b")]), no_host),
     ] {
         let Outcome::Answered(text) = ask(&running, &fields).await else { panic!("{fields:?}") };
-        assert!(text.contains(message) && text.contains("\"code\":400"), "{fields:?}: {text}");
+        assert!(text.contains(message) && text.contains("\"status\":400"), "{fields:?}: {text}");
     }
     let method = vec![(":method", "GET /x"), (":scheme", "http"), (":authority", "a"), (":path", "/")];
     for fields in [
@@ -125,7 +125,7 @@ async fn a_head_has_the_limits_that_it_has_in_http1() {
     let running = gateway(upstream.address).await;
     let names: Vec<String> = (0..200).map(|index| format!("x-{index}")).collect();
     let many: Vec<(&str, &str)> = names.iter().map(|name| (&**name, "1")).collect();
-    assert!(seen(&running, &request("/", &many)).await.contains("\"code\":431"));
+    assert!(seen(&running, &request("/", &many)).await.contains("\"status\":431"));
     // What is too long is refused below the gateway: with an answer of its own, or by closing.
     let long = "b".repeat(15_000);
     let large: Vec<(&str, &str)> = names.iter().take(5).map(|name| (&**name, &*long)).collect();
@@ -246,7 +246,7 @@ async fn clients_that_stop_in_the_middle_are_given_up() {
     let mut half_a_body = Frames::connect(running.address).await;
     half_a_body.send_head(1, &request("/", &[("content-length", "9")]), 0).await;
     half_a_body.send(&frame(DATA, 0, 1, b"half")).await;
-    assert!(matches!(half_a_body.outcome(1).await, Outcome::Answered(text) if text.contains("\"code\":408")));
+    assert!(matches!(half_a_body.outcome(1).await, Outcome::Answered(text) if text.contains("\"status\":408")));
     drop(half_a_body);
     eventually("all connections are gone", || running.gateway.connections() == 0).await;
     running.done().await;

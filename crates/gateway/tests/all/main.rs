@@ -14,6 +14,7 @@ mod curl;
 mod dashboard;
 mod diagnosis;
 mod drain;
+mod error_formats;
 mod expect;
 mod explain;
 mod failing_upstreams;

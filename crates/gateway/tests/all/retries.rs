@@ -74,7 +74,7 @@ async fn an_upstream_that_refuses_connections_is_a_502_that_names_no_address() {
     let refused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let running = gateway(refused).await;
     let answer = get(running.address, "/", "").await;
-    assert_eq!((answer.status, answer.header("content-type").as_deref()), (502, Some("application/json")));
+    assert_eq!((answer.status, answer.header("content-type").as_deref()), (502, Some("application/problem+json")));
     assert!(answer.text().contains("connecting to the upstream failed") && !answer.text().contains("127.0.0.1"));
     let answer = get(running.address, "/", "Content-Type: application/grpc\r\n").await;
     assert_eq!((answer.status, answer.header("grpc-status").as_deref()), (200, Some("14")));

@@ -33,7 +33,7 @@ async fn a_name_that_nobody_has_is_told_from_an_upstream_that_does_not_listen() 
     let running = start(settings).await;
     let answer = get(running.address, "/", "").await;
     assert_eq!(answer.status, 502);
-    assert!(answer.text().contains(r#""message":"the upstream's name cannot be resolved""#), "{}", answer.text());
+    assert!(answer.text().contains(r#""detail":"the upstream's name cannot be resolved""#), "{}", answer.text());
     let page = get(running.gateway.admin_address().unwrap(), "/metrics", "").await.text();
     assert!(page.lines().any(|line| line == format!(r#"evenkeel_upstream_failures_total{{kind="resolve",upstream="{NO_NAME}"}} 1"#)), "{page}");
     running.done().await;

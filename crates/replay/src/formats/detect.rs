@@ -15,11 +15,16 @@ pub(super) fn detect(head: &[u8]) -> Option<Format> {
     let lines = || head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).take(LINES);
     let templates =
         [ENVOY, COMBINED].into_iter().filter_map(|format| Template::parse(format).ok()).map(Format::Template);
-    let candidates =
-        || [Format::Audit, Format::Access, Format::Fields, Format::HttpLog].into_iter().chain(templates.clone());
+    let candidates = || {
+        [Format::Audit, Format::Export, Format::Access, Format::Fields, Format::HttpLog]
+            .into_iter()
+            .chain(templates.clone())
+    };
     let users = &mut Users::default();
     let of_request = candidates().find(|format| lines().any(|line| matches!(format.read(line, users), Ok(Some(_)))));
-    of_request.or_else(|| candidates().find(|format| lines().any(|line| format.read(line, users).is_ok())))
+    // A message in JSON may be anybody's.
+    let mut others = candidates().filter(|format| !matches!(format, Format::Export));
+    of_request.or_else(|| others.find(|format| lines().any(|line| format.read(line, users).is_ok())))
 }
 
 /// Whether this is an object with a list of `items`, in one line or in many.
@@ -68,6 +73,8 @@ mod tests {
             (format!("cut off\"}}\n\n{audit}\n{{\"half"), "Kubernetes audit log"),
             (format!("{{\"kind\":\"EventList\",\"items\":[{audit}"), "Kubernetes audit log (EventList)"),
             (format!("{{\n \"apiVersion\": \"v1\",\n \"items\": [\n  {audit}"), "Kubernetes audit log (EventList)"),
+            (format!("master-0 {audit}\n"), "Kubernetes audit log (exported)"),
+            (format!("{{\"@message\":{audit}}}\n"), "Kubernetes audit log (exported)"),
             (access.to_owned(), "Evenkeel access log"),
             (nginx.to_owned(), "access log in JSON"),
             (format!("{other}\n{http_log}\n"), "kube-apiserver request log"),
@@ -81,7 +88,7 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["", "hello\n", "{}\n", "{\"items\":1}"] {
+        for text in ["", "hello\n", "{}\n", "{\"items\":1}", "{\"message\":\"hello\"}\n"] {
             assert!(Format::detect(text.as_bytes()).is_none(), "{text}");
         }
     }

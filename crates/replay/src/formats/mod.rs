@@ -2,8 +2,10 @@
 
 mod access;
 mod audit;
+mod cloud_audit;
 mod detect;
 mod exchange;
+mod export;
 mod field;
 mod fields;
 mod http_log;
@@ -26,6 +28,8 @@ pub enum Format {
     Audit,
     /// The same, but the events are in an `EventList`.
     EventList,
+    /// A Kubernetes audit log as a cloud or a tool hands it out: events inside entries of a log service, or behind a prefix.
+    Export,
     /// The request log of a kube-apiserver.
     HttpLog,
     /// The access log of Evenkeel.
@@ -72,6 +76,7 @@ impl Format {
     pub fn read<'a>(&self, line: &'a [u8], users: &mut Users) -> Result<Option<Record<'a>>, Damage> {
         match self {
             Self::Audit | Self::EventList => audit::read(line, users).map(Some),
+            Self::Export => export::read(line, users),
             Self::HttpLog => http_log::read(line),
             Self::Access => access::read(line, users).map(Some),
             Self::Fields => fields::read(line, users).map(Some),
@@ -81,12 +86,12 @@ impl Format {
 
     /// Whether its requests are those of a Kubernetes API.
     pub fn is_kubernetes(&self) -> bool {
-        matches!(self, Self::Audit | Self::EventList | Self::HttpLog)
+        matches!(self, Self::Audit | Self::EventList | Self::Export | Self::HttpLog)
     }
 
     /// Whether each part of it is an object of JSON.
     pub(crate) fn is_json(&self) -> bool {
-        matches!(self, Self::Audit | Self::Access | Self::Fields)
+        matches!(self, Self::Audit | Self::Export | Self::Access | Self::Fields)
     }
 
     /// Finds out the kind of a log by its first lines; `None` if it is unknown.
@@ -100,6 +105,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Self::Audit => "Kubernetes audit log",
             Self::EventList => "Kubernetes audit log (EventList)",
+            Self::Export => "Kubernetes audit log (exported)",
             Self::HttpLog => "kube-apiserver request log",
             Self::Access => "Evenkeel access log",
             Self::Fields => "access log in JSON",

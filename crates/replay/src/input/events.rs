@@ -31,6 +31,8 @@ pub(super) enum ObjectLayout {
     /// In the `items` of a list: the list is the first brace, its `items` the first bracket, and events are what begins inside.
     #[default]
     Items,
+    /// In the rows of a table, `{"results":[[{…},{…}],…]}`.
+    Cells,
     /// In an array.
     Array,
     /// One after the other, each on any number of lines.
@@ -117,6 +119,7 @@ impl ObjectLayout {
     /// How many braces and brackets are open where an object begins.
     const fn depth(self) -> u32 {
         match self {
+            Self::Cells => 3,
             Self::Items => 2,
             Self::Array => 1,
             Self::Row => 0,
@@ -210,6 +213,13 @@ mod tests {
         let expected = [Ok("{\n  \"a\": [1]\n}".to_owned()), Ok("{\"b\":{}}".to_owned())];
         assert_eq!(objects("[{\n  \"a\": [1]\n},\n{\"b\":{}}]\n", ObjectLayout::Array), expected);
         assert_eq!(objects("{\n  \"a\": [1]\n}\n{\"b\":{}}", ObjectLayout::Row), expected);
+    }
+
+    #[test]
+    fn cells_of_a_table() {
+        let table = "{\"results\":[[{\"field\":\"a\"},{\"field\":\"b\"}],\n[{\"field\":\"c\"}]],\"statistics\":{\"bytes\":1},\"status\":\"Complete\"}";
+        let expected = ["a", "b", "c"].map(|name| Ok(format!("{{\"field\":\"{name}\"}}")));
+        assert_eq!(objects(table, ObjectLayout::Cells), expected);
     }
 
     #[test]

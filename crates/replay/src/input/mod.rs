@@ -44,7 +44,7 @@ pub enum InputError {
     Unreadable(String, #[source] io::Error),
     /// The first lines are not those of a known log.
     #[error(
-        "cannot tell what kind of log {0} is: none of its first lines is a Kubernetes audit event, a line of a kube-apiserver's \
+        "cannot tell what kind of log {0} is: none of its first lines is a Kubernetes audit event (as a kube-apiserver or a cloud writes it), a line of a kube-apiserver's \
          request log, or a line of an access log of Evenkeel, nginx or Envoy; if it has a format of its own, say so with --format"
     )]
     UnknownKind(String),
@@ -173,13 +173,18 @@ impl Input {
     }
 }
 
-/// The format of a log with several lines for each object: another program has rewritten it, as an array or indented.
+/// The format of a log with several lines for each object: another program has rewritten it, as an array, as a list or indented.
 fn spread_out(head: &[u8]) -> Option<(Format, Option<ObjectLayout>)> {
-    let layout = match head.trim_ascii_start().first()? {
-        b'[' => ObjectLayout::Array,
-        b'{' => ObjectLayout::Row,
+    let layouts: &[ObjectLayout] = match head.trim_ascii_start().first()? {
+        b'[' => &[ObjectLayout::Array],
+        b'{' => &[ObjectLayout::Row, ObjectLayout::Items, ObjectLayout::Cells],
         _ => return None,
     };
+    layouts.iter().find_map(|layout| Some((laid_out(head, *layout)?, Some(*layout))))
+}
+
+/// The format of the objects that a text has if it is laid out like this.
+fn laid_out(head: &[u8], layout: ObjectLayout) -> Option<Format> {
     let mut objects = Events::new(head, layout);
     let mut lines = Vec::new();
     while let Some(part) = objects.next_event() {
@@ -187,7 +192,7 @@ fn spread_out(head: &[u8]) -> Option<(Format, Option<ObjectLayout>)> {
         lines.extend(part.text.unwrap_or_default().iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
         lines.push(b'\n');
     }
-    Format::detect(&lines).filter(Format::is_json).map(|format| (format, Some(layout)))
+    Format::detect(&lines).filter(Format::is_json)
 }
 
 // === impl CountedReader ===

@@ -17,6 +17,10 @@ fn seeds() -> Vec<Vec<u8>> {
         let text = recorded_text(file);
         seeds.extend(text.lines().step_by(97).map(|line| line.as_bytes().to_vec()));
     }
+    for name in ["eks-s3-export.log", "aks-storage-account.json", "gke-sink.json"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logs").join(name);
+        seeds.extend(std::fs::read_to_string(path).unwrap().lines().map(|line| line.as_bytes().to_vec()));
+    }
     for line in [
         r#"{"time":"2026-11-16T10:51:03.604580Z","requestId":"7f","user":"alice","groups":["dev"],"method":"GET","path":"/o","schema":"a","level":"b","flow":"c","seats":3,"waitMs":12.5,"serviceMs":40.25,"status":200}"#,
         r#"{"msec":"1794826263.850","remote_addr":"192.0.2.7","request_method":"GET","request_uri":"/o?x=1","status":"200","request_time":"0.250"}"#,
@@ -71,10 +75,11 @@ fn damaged_lines_of_every_kind_are_counted_and_nothing_panics() {
     let mut random = fastrand::Rng::with_seed(16);
     let templates = ["$msec \"$request\" $status", "[%START_TIME%] %REQ(:METHOD)% %REQ(:PATH)%"];
     let templates = templates.map(|template| Format::of_template(template).unwrap());
-    let formats: Vec<Format> = [Format::Audit, Format::EventList, Format::HttpLog, Format::Access, Format::Fields]
-        .into_iter()
-        .chain(templates)
-        .collect();
+    let formats: Vec<Format> =
+        [Format::Audit, Format::EventList, Format::Export, Format::HttpLog, Format::Access, Format::Fields]
+            .into_iter()
+            .chain(templates)
+            .collect();
     let mut replays: Vec<_> =
         formats.iter().map(|_| Replay::new(settings(), vec![Objects::bootstrap(), Objects::default()], None)).collect();
     let mut written = vec![0; formats.len()];

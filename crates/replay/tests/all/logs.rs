@@ -14,7 +14,7 @@ use flate2::read::MultiGzDecoder;
 pub(crate) const TENANTS: &str = include_str!("../objects/tenants.yaml");
 
 /// The seats of the recorded server.
-pub(crate) const RECORDED_SEATS: i64 = 28;
+pub(crate) const RECORDED_SEATS: u32 = 28;
 
 /// A file of the recording.
 pub(crate) fn recorded_file(name: &str) -> PathBuf {

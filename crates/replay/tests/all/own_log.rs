@@ -10,12 +10,12 @@ use evenkeel_sim::{End, NewRequest, Outcome, ServerSettings, Simulator};
 
 use crate::logs::{TENANTS, objects, replay};
 
-const SEATS: i64 = 4;
+const SEATS: u32 = 4;
 
 /// Requests of a greedy and of a polite user, as a simulated gateway logs them: when they end, to the microsecond.
 fn log() -> (String, BTreeMap<&'static str, u64>) {
     let users = ["greedy", "polite"].map(|name| User::new(name, ["system:authenticated"]));
-    let mut settings = ServerSettings::new(SEATS);
+    let mut settings = ServerSettings::new(SEATS.into());
     settings.preset = Preset::Plain;
     settings.borrowing = evenkeel_engine::controller::Borrowing::Immediate;
     let mut simulator: Simulator<(usize, Nanos)> = Simulator::new(settings, objects(TENANTS).with_mandatory_levels());

@@ -14,6 +14,7 @@ pub use draws::Draws;
 
 use evenkeel_engine::time::{Nanos, SECOND};
 
+use crate::service::ServiceCurve;
 use crate::stream::Caller;
 
 /// A workload.
@@ -26,10 +27,8 @@ pub struct Workload {
     pub span: Nanos,
     /// The time at the beginning that is not counted.
     pub warmup: Nanos,
-    /// How many requests the service works on at a time; `None` for no limit of its own.
-    pub slots: Option<u32>,
-    /// How much slower the service gets by what waits inside it.
-    pub degradation: f64,
+    /// How fast the service is.
+    pub service: ServiceCurve,
     /// How many objects of each resource there are, and their average size in bytes, for estimates.
     pub objects: Vec<(String, i64, i64)>,
     /// Who sends requests.
@@ -59,6 +58,8 @@ pub struct FlowGroup {
     pub arrivals: Arrivals,
     /// How long the service works on a request.
     pub service: Distribution,
+    /// How long a request takes elsewhere after that, with its seats and without a slot of the service.
+    pub delay: Nanos,
     /// How long a request waits at most.
     pub patience: Nanos,
     /// What a client does after a rejection.
@@ -137,6 +138,8 @@ pub enum Change {
     Apply(String),
     /// The service works on so many requests at a time; `None` for no limit of its own.
     Slots(Option<u32>),
+    /// All requests fail that the service starts, or none.
+    Failing(bool),
     /// The server has so many seats.
     Concurrency(u32),
 }

@@ -1,11 +1,12 @@
 //! From text to a workload.
 
 use evenkeel_api::Preset;
-use evenkeel_api::decode::{Node, Position, Problem, Problems, parse_yaml};
+use evenkeel_api::decode::{Node, Position, Problem, Problems, Value, parse_yaml};
 use evenkeel_engine::time::SECOND;
 
 use super::fields::{Field, Fields, Map};
 use super::{Change, Event, SIMULATED_EVENTS_MAX, Workload};
+use crate::service::{ServiceCurve, Sharing};
 
 pub(super) const API_VERSION: &str = "evenkeel.dev/v1";
 pub(super) const KIND: &str = "Workload";
@@ -106,7 +107,7 @@ fn read(fields: &mut Fields, root: &Node, preset: Preset) -> Option<Workload> {
         let warmup = fields.seconds(&field)?;
         fields.wanted(&field, (warmup < span).then_some(warmup), "shorter than spec.seconds")
     });
-    let (slots, degradation) = read_service(fields, &spec);
+    let service = read_service(fields, &spec);
     let objects = spec.get("objects").map(|field| read_objects(fields, &field)).unwrap_or_default();
     let flows = match spec.get("flows") {
         Some(field) => {
@@ -128,8 +129,7 @@ fn read(fields: &mut Fields, root: &Node, preset: Preset) -> Option<Workload> {
         name,
         span,
         warmup: warmup.unwrap_or(0),
-        slots,
-        degradation,
+        service,
         objects,
         flows,
         events,
@@ -146,12 +146,24 @@ fn read_span(fields: &mut Fields, spec: &Map<'_>) -> Option<i64> {
     fields.wanted(&field, (span >= SECOND / 1000).then_some(span), "at least a millisecond")
 }
 
-fn read_service(fields: &mut Fields, spec: &Map<'_>) -> (Option<u32>, f64) {
-    let service = spec.get("service").and_then(|field| fields.map(&field, &["slots", "degradation"]));
-    let Some(service) = service else { return (None, 0.0) };
-    let slots = service.get("slots").and_then(|field| fields.whole(&field, 0, u32::MAX));
-    let degradation = service.get("degradation").and_then(|field| fields.number(&field, 0.0, 1000.0));
-    (slots.filter(|slots| *slots > 0), degradation.unwrap_or(0.0))
+fn read_service(fields: &mut Fields, spec: &Map<'_>) -> ServiceCurve {
+    const KNOWN: [&str; 6] = ["slots", "degradation", "sharing", "contention", "coherence", "refusesAbove"];
+    let mut curve = ServiceCurve::default();
+    let Some(service) = spec.get("service").and_then(|field| fields.map(&field, &KNOWN)) else { return curve };
+    let mut factor = |name: &str| service.get(name).and_then(|field| fields.number(&field, 0.0, 1000.0)).unwrap_or(0.0);
+    (curve.degradation, curve.contention, curve.coherence) =
+        (factor("degradation"), factor("contention"), factor("coherence"));
+    curve.slots = service.get("slots").and_then(|field| fields.whole(&field, 0, u32::MAX)).filter(|slots| *slots > 0);
+    curve.refuses_above = service.get("refusesAbove").and_then(|field| fields.whole(&field, 1, u32::MAX));
+    if let Some(field) = service.get("sharing") {
+        let sharing = match field.node.as_str() {
+            Some("queue") => Some(Sharing::Queue),
+            Some("processor") => Some(Sharing::Processor),
+            _ => None,
+        };
+        curve.sharing = fields.wanted(&field, sharing, "queue or processor").unwrap_or_default();
+    }
+    curve
 }
 
 /// `{pods: {count: 5000, bytes: 4000}}`, or the count alone.
@@ -180,7 +192,7 @@ fn read_events(fields: &mut Fields, field: &Field<'_>) -> Vec<Event> {
 }
 
 fn read_event(fields: &mut Fields, field: &Field<'_>) -> Option<Event> {
-    let map = fields.map(field, &["at", "apply", "slots", "concurrency"])?;
+    let map = fields.map(field, &["at", "apply", "slots", "failing", "concurrency"])?;
     let Some(at) = map.get("at") else {
         fields.missing(&map, "at", "is missing; say when the event happens, as `at: 30s`");
         return None;
@@ -192,11 +204,15 @@ fn read_event(fields: &mut Fields, field: &Field<'_>) -> Option<Event> {
         Some(Change::Slots((slots > 0).then_some(slots)))
     });
     let seats = map.get("concurrency").map(|field| fields.whole(&field, 0, i32::MAX as u32).map(Change::Concurrency));
-    let mut changes = [apply, slots, seats].into_iter().flatten();
+    let failing = map.get("failing").map(|field| {
+        let failing = if let Value::Bool(failing) = field.node.value { Some(failing) } else { None };
+        fields.wanted(&field, failing, "true or false").map(Change::Failing)
+    });
+    let mut changes = [apply, slots, failing, seats].into_iter().flatten();
     match (changes.next(), changes.next()) {
         (Some(change), None) => Some(Event { at, change: change? }),
         _ => {
-            fields.problem(field, "must have exactly one of apply, slots, concurrency");
+            fields.problem(field, "must have exactly one of apply, slots, failing, concurrency");
             None
         }
     }

@@ -24,6 +24,7 @@ const FIELDS: &[&str] = &[
     "seats",
     "arrivals",
     "service",
+    "delay",
     "patience",
     "onRejection",
     "from",
@@ -45,6 +46,7 @@ pub(super) fn read_flow(fields: &mut Fields, field: &Field<'_>, span: Nanos, pre
     let service = required(fields, &map, "service", "write `service: {fixed: 10ms}`", |fields, field| {
         read_distribution(fields, field, DEPTH_MAX)
     });
+    let delay = map.get("delay").map_or(Some(0), |field| fields.duration(&field));
     let patience = map.get("patience").map_or(Some(PATIENCE_DEFAULT), |field| {
         let patience = fields.duration(&field)?;
         fields.wanted(&field, (patience >= MILLISECOND).then_some(patience), "at least 1ms")
@@ -67,6 +69,7 @@ pub(super) fn read_flow(fields: &mut Fields, field: &Field<'_>, span: Nanos, pre
         },
         arrivals: arrivals?,
         service: service?,
+        delay: delay?,
         patience: patience?,
         on_rejection: on_rejection?,
         from: from?,

@@ -51,6 +51,21 @@ fn noisy_neighbour() {
     assert!(worst.user.starts_with("mice-") && worst.figures.total.p99 >= p99(&after));
 }
 
+/// AL-1: nobody tells the server that its service has 20 slots, and then 10.
+#[test]
+fn unknown_capacity() {
+    let mut settings = ServerSettings::new(0).concurrency(&"auto".parse().unwrap());
+    settings.preset = Preset::Plain;
+    let objects = Objects::from(Preset::Plain);
+    let scenario = Scenario { settings, objects, applied: Vec::new() };
+    let report = run(&workload("unknown-capacity"), &scenario, 1, &mut |_| {}).report;
+    let limit = report.limit.as_ref().unwrap();
+    assert!(limit.is_known && (8.0..=12.5).contains(&limit.limit), "{limit:?}");
+    // At best, 2,000 a second for half a minute and then 1,000.
+    let completed = flow(&report, "clients").figures.completed;
+    assert!(completed > 81_000, "{completed}");
+}
+
 #[test]
 fn cold_burst() {
     let before = periodic("cold-burst", "before.yaml", 100);
@@ -141,7 +156,7 @@ fn adding_a_flow_does_not_shift_the_others() {
     // Seats for everybody: what is left of differences would be those of arrivals and service times.
     let report = |workload: &Workload| {
         let mut workload = workload.clone();
-        (workload.slots, workload.events) = (None, Vec::new());
+        (workload.service.slots, workload.events) = (None, Vec::new());
         let objects = objects("retry-storm", "after.yaml");
         let scenario = Scenario { settings: ServerSettings::new(4000), objects, applied: Vec::new() };
         flow(&run(&workload, &scenario, 1, &mut |_| {}).report, "patient").clone()

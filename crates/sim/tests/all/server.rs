@@ -9,7 +9,8 @@ use evenkeel_sim::{Class, End, NewRequest, Outcome, Outcomes, ServerSettings, Si
 
 fn settings(seats: i64, slots: Option<u32>, degradation: f64) -> ServerSettings {
     let mut settings = ServerSettings::new(seats);
-    (settings.preset, settings.slots, settings.degradation) = (Preset::Plain, slots, degradation);
+    settings.preset = Preset::Plain;
+    (settings.service.slots, settings.service.degradation) = (slots, degradation);
     settings
 }
 

@@ -99,7 +99,7 @@ fn all_faults_are_told_with_their_places() {
     let expected = [
         "w.yaml:6:3: spec.warmup: is 10, but must be shorter than spec.seconds",
         "w.yaml:7:13: spec.service.slots: is -1, but must be a whole number from 0 to 4294967295",
-        "w.yaml:7:24: spec.service.speed: unknown field; use slots, degradation",
+        "w.yaml:7:24: spec.service.speed: unknown field; use slots, degradation, sharing, contention, coherence, refusesAbove",
         "w.yaml:10:5: spec.flows[0].request: has both a path and parts of a resource; use {method, path} or {verb, resource, …}",
         "w.yaml:11:5: spec.flows[0].arrivals: must be exactly one of closed, poisson, periodic, burst",
         "w.yaml:12:15: spec.flows[0].service.uniform: is a list, but must be two durations, the shorter first, as [8ms, 12ms]",
@@ -112,7 +112,7 @@ fn all_faults_are_told_with_their_places() {
         "w.yaml:20:5: spec.flows[2].arrivals: is missing; write `arrivals: {poisson: {rate: 50}}`",
         "w.yaml:20:5: spec.flows[2].name: is missing; write `name: mice`",
         "w.yaml:20:5: spec.flows[2].service: is missing; write `service: {fixed: 10ms}`",
-        "w.yaml:22:5: spec.events[0]: must have exactly one of apply, slots, concurrency",
+        "w.yaml:22:5: spec.events[0]: must have exactly one of apply, slots, failing, concurrency",
         "w.yaml:23:5: spec.events[1].at: is missing; say when the event happens, as `at: 30s`",
     ];
     let mut found = found;

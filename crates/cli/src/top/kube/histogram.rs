@@ -30,6 +30,15 @@ impl Histogram {
         }
     }
 
+    /// Adds the observations of another histogram with the same bounds.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (bound, count) in &other.buckets {
+            self.add_bucket(*bound, *count);
+        }
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+
     /// What came between an earlier scrape and this one; all of it if the server has started anew in between.
     pub(super) fn since(&self, before: &Self) -> Self {
         let is_same_shape = self.buckets.len() == before.buckets.len();

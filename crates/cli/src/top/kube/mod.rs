@@ -43,25 +43,36 @@ impl Kube {
     /// Reports a frame after each interval until the server does not respond, and why. `Ok` if nobody wants frames any more.
     pub(super) async fn follow(
         &mut self,
-        server: &Server,
+        servers: &[&Server],
         interval: Duration,
         dumps: DumpUse,
         updates: &Updates,
     ) -> Result<(), String> {
-        // One connection for all: behind a load balancer, it stays with one server.
-        let mut link = server.connect().await?;
+        // One connection for all requests: behind a load balancer, it stays with one server.
+        let mut links = Vec::new();
+        for server in servers {
+            links.push(server.connect().await?);
+        }
         let mut dumps = dumps;
+        if dumps == DumpUse::Leave
+            && updates.send(Update::Notice("the dumps are not read (--no-dumps)".to_owned())).await.is_err()
+        {
+            return Ok(());
+        }
         loop {
             let due = Instant::now() + interval;
-            let scrape = read_metrics(&mut link).await?;
+            let mut scrape = Scrape::default();
+            for link in &mut links {
+                scrape.add(read_metrics(link).await?);
+            }
             let time_ms = self.now_ms();
             let read = match dumps {
                 DumpUse::Leave => None,
-                DumpUse::Read => match read_dumps(&mut link).await? {
+                DumpUse::Read => match read_all_dumps(&mut links).await? {
                     Ok(read) => Some(read),
                     Err(notice) => {
                         dumps = DumpUse::Leave;
-                        if updates.send(Update::Notice(format!("no flows: {notice}"))).await.is_err() {
+                        if updates.send(Update::Notice(notice)).await.is_err() {
                             return Ok(());
                         }
                         None
@@ -103,6 +114,21 @@ async fn read_metrics(link: &mut Link<'_>) -> Result<Scrape, String> {
         ));
     }
     Ok(scrape)
+}
+
+/// Reads the dumps of all servers; the inner error says why one of them has none.
+async fn read_all_dumps(links: &mut [Link<'_>]) -> Result<Result<Dumps, String>, String> {
+    let mut all = Dumps::default();
+    for link in links {
+        match read_dumps(link).await? {
+            Ok(read) => {
+                all.quiescing.extend(read.quiescing);
+                all.requests.extend(read.requests);
+            }
+            Err(why) => return Ok(Err(why)),
+        }
+    }
+    Ok(Ok(all))
 }
 
 /// Reads the dumps; the inner error says why they are not there.

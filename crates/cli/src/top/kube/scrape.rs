@@ -92,9 +92,45 @@ impl Scrape {
         }
     }
 
+    /// Adds what another server of the same cluster shows.
+    pub(super) fn add(&mut self, other: Self) {
+        // Another sum is another process somewhere.
+        self.process_start = match (self.process_start, other.process_start) {
+            (Some(own), Some(other)) => Some(own + other),
+            (own, other) => own.or(other),
+        };
+        self.left_out += other.left_out;
+        for (name, level) in other.levels {
+            self.levels.entry(name).or_default().add(level);
+        }
+    }
+
     /// Whether there is anything about flow control.
     pub(super) fn is_empty(&self) -> bool {
         self.levels.is_empty()
+    }
+}
+
+// === impl LevelMetrics ===
+
+impl LevelMetrics {
+    fn add(&mut self, other: Self) {
+        self.nominal += other.nominal;
+        self.floor += other.floor;
+        self.limit += other.limit;
+        self.current += other.current;
+        self.seat_utilisation.add(&other.seat_utilisation);
+        self.wait.add(&other.wait);
+        self.execution.add(&other.execution);
+        for (name, schema) in other.schemas {
+            let own = self.schemas.entry(name).or_default();
+            own.waiting += schema.waiting;
+            own.seats += schema.seats;
+            own.dispatched += schema.dispatched;
+            for (reason, count) in schema.rejected {
+                *own.rejected.entry(reason).or_default() += count;
+            }
+        }
     }
 }
 

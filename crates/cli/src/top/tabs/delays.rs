@@ -2,11 +2,12 @@
 
 use evenkeel_gateway::observe::frame::{Delay, Frame, Level};
 
-use super::{Scope, flow_key, flow_name};
+use super::{Scope, flow_key, flow_name, unknown_or};
 use crate::top::figures::{amount, percent};
 use crate::top::grid::{Column, Grid, Tone};
+use crate::top::state::Top;
 
-pub(super) fn grid(frame: &Frame, scope: Scope<'_>) -> Grid {
+pub(super) fn grid(top: &Top, frame: &Frame, scope: Scope<'_>) -> Grid {
     let mut columns = vec![
         Column::left("who waits", 0, 24),
         Column::left("behind", 1, 24),
@@ -17,7 +18,7 @@ pub(super) fn grid(frame: &Frame, scope: Scope<'_>) -> Grid {
     if names_level {
         columns.insert(2, Column::left("level", 4, 12));
     }
-    let mut grid = Grid::new(&columns, "No request has waited in the last minute.");
+    let mut grid = Grid::new(&columns, &unknown_or(top, "No request has waited in the last minute."));
     let mut delays: Vec<(&Level, &Delay)> =
         scope.levels(frame).flat_map(|level| level.delays.iter().map(move |delay| (level, delay))).collect();
     delays.sort_by(|(_, a), (_, b)| b.seconds.total_cmp(&a.seconds));

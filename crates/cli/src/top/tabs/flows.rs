@@ -2,7 +2,7 @@
 
 use evenkeel_gateway::observe::frame::{DiagnosisState, Flow, Frame, Level};
 
-use super::{Scope, flow_key, flow_name};
+use super::{Scope, flow_key, flow_name, unknown_or};
 use crate::top::figures::{amount, float, percent, share};
 use crate::top::grid::{Column, Grid, Tone};
 use crate::top::source::Kind;
@@ -25,7 +25,7 @@ pub(super) fn grid(top: &Top, frame: &Frame, scope: Scope<'_>) -> Grid {
     if has_rejections {
         columns.push(Column::right("rejected/s", 2));
     }
-    let mut grid = Grid::new(&columns, "No flow has held seats or waited in the last minute.");
+    let mut grid = Grid::new(&columns, &unknown_or(top, "No flow has held seats or waited in the last minute."));
     let mut flows: Vec<(&Level, &Flow)> =
         scope.levels(frame).flat_map(|level| level.flows.iter().map(move |flow| (level, flow))).collect();
     flows.sort_by(|(_, a), (_, b)| weight(b).total_cmp(&weight(a)));

@@ -85,7 +85,7 @@ impl Tab {
         match self {
             Self::Levels => levels::grid(top, frame),
             Self::Flows => flows::grid(top, frame, scope),
-            Self::Delays => delays::grid(frame, scope),
+            Self::Delays => delays::grid(top, frame, scope),
             Self::Queues => queues::grid(&top.queues),
             Self::Schemas => schemas::grid(frame),
             Self::Upstreams => upstreams::grid(top, frame),
@@ -117,6 +117,14 @@ impl Scope<'_> {
             Self::All => true,
             Self::Level(name) => level.name == name,
         })
+    }
+}
+
+/// What an empty table of flows means: nothing, or that nobody knows.
+fn unknown_or(top: &Top, nothing: &str) -> String {
+    match &top.notice {
+        Some(why) => format!("Unknown: {why}"),
+        None => nothing.to_owned(),
     }
 }
 

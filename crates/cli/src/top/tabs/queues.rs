@@ -17,7 +17,7 @@ pub(super) fn grid(queues: &Result<Vec<Queue>, String>) -> Grid {
     ];
     let queues = match queues {
         Ok(queues) => queues.as_slice(),
-        Err(why) => return Grid::new(&columns, &format!("Cannot read the queues: {why}")),
+        Err(why) => return Grid::new(&columns, &format!("Unknown: {why}")),
     };
     let mut grid = Grid::new(&columns, "No queue has waiting or running requests.");
     for queue in queues {

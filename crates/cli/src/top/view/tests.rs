@@ -284,7 +284,7 @@ fn a_kube_apiserver_has_no_rejections_of_flows_and_may_have_no_dumps() {
     assert!(page.contains("is not allowed (403)") && !page.contains("rejected/s\""), "{page}");
     top.update(Update::Queues(Err("there is no such page (404)".to_owned())));
     press(&mut top, typed("4"));
-    assert!(shown(&top, 80, 24).contains("Cannot read the queues: there is no such page (404)"));
+    assert!(shown(&top, 80, 24).contains("Unknown: there is no such page (404)"));
 }
 
 #[test]

@@ -108,13 +108,13 @@ impl KubernetesWork {
         let lookup = Lookup { work: self, watches: None };
         match lookup.statistics(&request.resource, &request.api_group, self.shared.clock.now()) {
             Statistics::NeverRecorded => {
-                format!("{what} of {}, whose number of objects is not known (WE-10)", request.resource)
+                format!("{what} of {}, whose number of objects is not known", request.resource)
             }
             Statistics::Stale => {
-                format!("{what} of {}, whose number of objects is out of date (WE-10)", request.resource)
+                format!("{what} of {}, whose number of objects is out of date", request.resource)
             }
             Statistics::Fresh { count, .. } => {
-                format!("{what} of a resource with {count} objects (WE-11 to WE-13)")
+                format!("{what} of a resource with {count} objects")
             }
         }
     }
@@ -152,9 +152,9 @@ impl<X> EstimateWork<X> for KubernetesWork {
             "watch" if config.watch_costs_like_list => self.rule_of_list(info, "a watch that begins like a list"),
             "create" | "update" | "patch" | "delete" if self.shared.estimator.depends_on_watches(info) => {
                 let watches = request.watches.unwrap_or_else(|| self.interested(info));
-                format!("a change that {watches} watches receive (WE-18, WE-19)")
+                format!("a change that {watches} watches receive")
             }
-            verb => return format!("the least that a request takes: {verb} costs no more (WE-3)").into(),
+            verb => return format!("the least that a request takes: {verb} costs no more").into(),
         };
         match request.level.seat_cap() {
             Some(cap) => format!("{rule}; at most {cap} in this level").into(),

@@ -12,8 +12,8 @@ use evenkeel_engine::{Attributes, RequestInfo, WorkEstimate};
 
 use super::table::Table;
 use super::{RequestColumns, duration, timestamp};
-use crate::control::core::{LevelCore, Waiter};
-use crate::control::counts::LevelMetrics;
+use crate::control::core::LevelCore;
+use crate::control::counts::{LevelMetrics, Mark};
 use crate::control::digests::{self, DigestId, SharedDigest};
 use crate::control::flow_control::Shared;
 use crate::control::level::Level;
@@ -98,18 +98,21 @@ impl Row {
     fn of(
         core: &LevelCore,
         metrics: &LevelMetrics,
-        request: &RequestView<'_, Waiter>,
+        request: &RequestView<'_, Mark>,
         index_in_queue: Option<usize>,
     ) -> Self {
-        let series = metrics.series.get(request.payload.mark.series as usize);
+        let series = metrics.series.get(request.payload.series as usize);
         let has_flows = core.queue_set().mode().has_flows();
         Self {
             schema: series.map_or_else(|| "".into(), |series| Arc::clone(&series.schema)),
             method: series.filter(|_| has_flows).and_then(|series| series.method.clone()),
             queue: request.queue,
             index_in_queue,
-            details: request.payload.details.as_ref().and_then(|details| Option::clone(details)),
-            digest: request.payload.mark.digest,
+            details: core
+                .belongings
+                .get(request.id.slot())
+                .and_then(|belongings| Option::clone(belongings.details.as_ref()?)),
+            digest: request.payload.digest,
             arrived: request.arrived,
             started: request.started,
             work: request.work,

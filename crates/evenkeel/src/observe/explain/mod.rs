@@ -1,9 +1,10 @@
 //! `FlowControl::explain`: why a request goes where it goes, as a structure for tools.
 
 mod clauses;
+mod hash_text;
 mod wait;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,8 +37,14 @@ pub struct Explanation {
     pub request: ExplainedRequest,
     /// The flow schemas that were tried before the one that the request belongs to, in order.
     pub tried: Vec<TriedSchema>,
+    /// The flow schemas before that one that are not in use, because their priority level does not exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dangling: Vec<DanglingSchema>,
     /// The flow schema that the request belongs to.
     pub flow_schema: String,
+    /// Its precedence: flow schemas with a lower one are tried earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precedence: Option<i32>,
     /// The rule of that flow schema that matched, such as `spec.rules[0].resourceRules[1]`; `None` if no flow schema matched
     /// and the request went to `catch-all` (FM-4).
     pub matched: Option<String>,
@@ -45,7 +52,9 @@ pub struct Explanation {
     pub priority_level: String,
     /// What tells the flow of the request from others of its flow schema; empty where there is nothing to tell apart.
     pub flow: String,
-    /// The hash of the flow, which its queues are dealt by; 0 where there is nothing to tell apart.
+    /// The hash of the flow, which its queues are dealt by; 0 where there is nothing to tell apart. Serialised, it is text such as
+    /// `0x00c0ffee00c0ffee`: many readers of JSON round numbers of 64 bits.
+    #[serde(with = "hash_text")]
     pub flow_hash: u64,
     /// How requests of the level wait.
     pub queuing: ExplainedQueuing,
@@ -131,9 +140,27 @@ pub struct ExplainedRequest {
 pub struct TriedSchema {
     /// The flow schema.
     pub schema: String,
+    /// Its precedence.
+    #[serde(default)]
+    pub precedence: i32,
     /// The first part of it that does not match, such as `spec.rules[0].subjects`. Of several rules, it is about the one of
     /// which most matches.
     pub failed: String,
+}
+
+/// A flow schema that is not in use, because its priority level does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DanglingSchema {
+    /// The flow schema.
+    pub schema: String,
+    /// Its precedence.
+    pub precedence: i32,
+    /// The priority level that it names.
+    pub priority_level: String,
+    /// Whether it would match the request.
+    pub would_match: bool,
 }
 
 /// The seats that a request takes.
@@ -208,8 +235,9 @@ impl FlowControl {
             let others = control.levels().map(|(_, other)| other).filter(|other| other.id() != found.id());
             others.fold(0_i64, |sum, other| sum.saturating_add(lent_by(other)))
         });
-        let objects = control.objects().flow_schemas.clone();
+        let mut objects = control.objects().flow_schemas.clone();
         drop(control);
+        objects.sort_by(|one, other| match_order(one, other));
         let watches = work.interested_watches(attributes.request, extra);
         let input = WorkInput { attributes, level, query, watches, extra };
         let estimate = class.schema.seats.map_or_else(|| work.estimate(&input), WorkEstimate::seats);
@@ -227,21 +255,31 @@ impl FlowControl {
             let wait = ExpectedWait::new(&core, &listeners, now, class.flow(), seats, limit);
             LiveLevel { status, wait }
         });
-        let schemas = in_order(&snapshot.configuration, objects, class.index + 1);
+        let schemas = in_order(&snapshot.configuration, &objects, class.index + 1);
+        let winner = schemas.get(class.index);
+        let matched = match winner.map(|schema| clauses::outcome(schema, attributes)) {
+            Some(Outcome::Matched(rule)) => Some(rule),
+            _ => None,
+        };
         let tried = schemas.iter().take(class.index).map(|schema| TriedSchema {
             schema: schema.name().to_owned(),
+            precedence: schema.spec.matching_precedence,
             failed: match clauses::outcome(schema, attributes) {
                 Outcome::Failed(clause) | Outcome::Matched(clause) => clause,
             },
         });
-        let matched = match schemas.get(class.index).map(|schema| clauses::outcome(schema, attributes)) {
-            Some(Outcome::Matched(rule)) => Some(rule),
-            _ => None,
-        };
+        let dangling = dangling(&snapshot.configuration, &objects, winner).map(|schema| DanglingSchema {
+            schema: schema.name().to_owned(),
+            precedence: schema.spec.matching_precedence,
+            priority_level: schema.spec.priority_level_configuration.name.clone(),
+            would_match: matches!(clauses::outcome(schema, attributes), Outcome::Matched(_)),
+        });
         Explanation {
             request: ExplainedRequest::new(attributes.user, attributes.request),
             tried: tried.collect(),
+            dangling: dangling.collect(),
             flow_schema: class.schema.name.to_string(),
+            precedence: winner.map(|schema| schema.spec.matching_precedence),
             matched,
             priority_level: level.name.to_string(),
             flow: class.distinguisher.to_owned(),
@@ -262,12 +300,22 @@ fn lent_by(level: &ControlledLevel) -> i64 {
     if level.mode() == Mode::Exempt { limits.nominal } else { limits.lendable }
 }
 
-/// The objects of the first schemas in use, in the order in which they are tried.
-fn in_order(configuration: &Configuration, mut objects: Vec<Arc<FlowSchema>>, count: usize) -> Vec<Arc<FlowSchema>> {
-    objects.sort_by(|one, other| match_order(one, other));
+/// The flow schemas that are not in use because their priority level does not exist, as far as they come before the winner.
+fn dangling<'o>(
+    configuration: &Configuration,
+    objects: &'o [Arc<FlowSchema>],
+    winner: Option<&Arc<FlowSchema>>,
+) -> impl Iterator<Item = &'o Arc<FlowSchema>> {
+    let in_use: HashSet<&str> = configuration.schemas().iter().map(|schema| &*schema.name).collect();
+    let is_earlier = move |object: &FlowSchema| winner.is_none_or(|winner| match_order(object, winner).is_lt());
+    objects.iter().filter(move |object| !in_use.contains(object.name()) && is_earlier(object))
+}
+
+/// The objects of the first schemas in use, in the order in which they are tried, which is that of `objects`.
+fn in_order(configuration: &Configuration, objects: &[Arc<FlowSchema>], count: usize) -> Vec<Arc<FlowSchema>> {
     // Nothing keeps a program from giving two objects of one name.
     let mut by_name: HashMap<&str, VecDeque<&Arc<FlowSchema>>> = HashMap::with_capacity(objects.len());
-    for object in &objects {
+    for object in objects {
         by_name.entry(object.name()).or_default().push_back(object);
     }
     let object = |name: &str| match by_name.get_mut(name).and_then(VecDeque::pop_front) {

@@ -243,7 +243,7 @@ mod tests {
             assert_eq!(read(&bytes[..15]), Ok(None));
         }
         // What is not needed need not have arrived.
-        let long = binary(0x21, 0x11, &[&ipv4[..], &[0; 60_000]].concat());
+        let long = binary(0x21, 0x11, &[&ipv4[..], &vec![0; 60_000]].concat());
         assert_eq!(read(&long[..28]), Ok(Some((Some("192.0.2.7:50000".to_owned()), long.len()))));
         assert_eq!(read(&long[..27]), Ok(None));
     }

@@ -93,7 +93,7 @@ mod tests {
                     tokio::task::yield_now().await;
                     sender.write_all(rest).await.unwrap();
                 };
-                let (_, found) = tokio::join!(sending, read_header(&mut receiver));
+                let ((), found) = tokio::join!(sending, read_header(&mut receiver));
                 assert_eq!(found.unwrap(), Some(client.parse().unwrap()));
                 let mut behind = [0; 14];
                 receiver.read_exact(&mut behind).await.unwrap();

@@ -127,7 +127,7 @@ impl Attempts {
                     picked.upstream.note_failed(kind, &self.exchange.id, &failure);
                     self.exchange.note(|record| record.note_upstream_failed(&picked.upstream, kind));
                 }
-                failure.response(&self.parts.headers)
+                failure.response(&self.parts.headers, &self.connection.worker.errors)
             }
         }
     }

@@ -23,7 +23,7 @@ use super::trailers::TrailerGuard;
 use crate::config::WhenClientLeaves;
 use crate::http1::HeadFlags;
 use crate::identity::Denied;
-use crate::proxy::error_response::{Failure, is_grpc};
+use crate::proxy::error_response::{ErrorResponses, Failure, is_grpc};
 use crate::proxy::exchange::{Inbound, OnLeave};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
@@ -46,7 +46,7 @@ pub(crate) type RequestFuture = FlowFuture<Forward, AdmittedRequest<Inbound, Rou
 // === impl WorkerFlow ===
 
 impl WorkerFlow {
-    pub(crate) fn new(flow: &FlowControl, rules: &RequestRules) -> Self {
+    pub(crate) fn new(flow: &FlowControl, rules: &RequestRules, errors: &Arc<ErrorResponses>) -> Self {
         let layer = flow
             .layer_without_identity()
             // Each source of identities says whether it may give such names.
@@ -54,7 +54,13 @@ impl WorkerFlow {
             .digest(rules.clone())
             .work(rules.clone())
             .pass_admitted();
-        Self { service: layer.layer(Forward), flow: flow.clone() }
+        let flow = flow.clone();
+        if errors.is_of_flow_control() {
+            return Self { service: layer.layer(Forward), flow };
+        }
+        let errors = Arc::clone(errors);
+        let layer = layer.on_refusal(move |refusal, request| errors.refuse(refusal, &request.headers));
+        Self { service: layer.layer(Forward), flow }
     }
 
     /// A request that has been interpreted and authenticated reaches the flow control.
@@ -107,10 +113,10 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
         connection.worker.metrics.client_refused();
         let failure = Failure::TooManyConnections;
         exchange.note(|record| record.note_refused(failure));
-        return Err(Box::new(failure.response(&parts.headers)));
+        return Err(Box::new(failure.response(&parts.headers, &connection.worker.errors)));
     }
     if body.is_too_large() {
-        return Err(Box::new(Failure::BodyTooLarge.response(&parts.headers)));
+        return Err(Box::new(Failure::BodyTooLarge.response(&parts.headers, &connection.worker.errors)));
     }
     if flags.has(HeadFlags::CONNECTION) {
         remove_named(&mut parts.headers);

@@ -24,7 +24,7 @@ use crate::http1::{Decoder, HeadFault, HeadFlags, HeadLimits, RequestHead, Wire,
 use crate::net::{Rewound, Stream};
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
-use crate::proxy::error_response::{self, Failure, Form};
+use crate::proxy::error_response::{Failure, Form};
 use crate::proxy::exchange::{Exchange, ExchangeTimeouts, Inbound};
 use crate::proxy::record::{DEBUG, RequestRecord};
 use crate::proxy::request_body::{ClientWire, RequestBody};
@@ -133,10 +133,13 @@ impl Serving {
             Next::Request(head) => Ok(Box::pin(self.respond(head))),
             Next::Http2 => Err(After::Http2),
             Next::Refused(fault) => {
-                let response = error_response::error_response(fault.status, fault.reason, Form::Status);
+                let response = self.connection.worker.errors.response(fault.status, fault.reason);
                 Ok(Box::pin(self.refuse(response)))
             }
-            Next::Failed(failure) => Ok(Box::pin(self.refuse(failure.response_in(Form::Status)))),
+            Next::Failed(failure) => {
+                let response = failure.response_in(Form::UNKNOWN, &self.connection.worker.errors);
+                Ok(Box::pin(self.refuse(response)))
+            }
             Next::Closed => Err(After::Closes),
         }
     }
@@ -211,13 +214,15 @@ impl Serving {
         let mut asked =
             ResponseContext { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.flags.has(HeadFlags::TE) && has_token(&head.headers, &TE, "trailers");
-        let form = if head.flags.has(HeadFlags::TYPE) { Form::of(&head.headers) } else { Form::Status };
+        let errors = &worker.errors;
+        let form =
+            if head.flags.has(HeadFlags::TYPE) { errors.form(&head.headers) } else { errors.body_form(&head.headers) };
         let id = connection.request_id(&head.headers);
         let record = RequestRecord::begin(&connection, &head.method, &head.uri, head.version, &head.headers, &id);
         if asked.method == Method::CONNECT {
             let timeouts = ExchangeTimeouts::new(&worker.config.timeouts, RouteTimeouts::default());
             let exchange = Exchange::new(id, timeouts, record);
-            let response = Failure::Connection.response_in(form).map(BufferedBody::own);
+            let response = Failure::Connection.response_in(form, errors).map(BufferedBody::own);
             // What follows is no request: nobody reads it.
             self.client.borrow_mut().decoder = head.body;
             let mut total = worker.timer.timeout(Duration::ZERO);
@@ -238,7 +243,7 @@ impl Serving {
                 asked.is_kept_alive = false;
                 total.set(exchange.timeouts.stall);
                 exchange.note(|record| record.note_refused(failure));
-                failure.response_in(form).map(BufferedBody::own)
+                failure.response_in(form, &worker.errors).map(BufferedBody::own)
             }
         };
         self.send_response(response, &exchange, &mut asked, &mut total, sends_trailers).await

@@ -26,7 +26,7 @@ use crate::http1::HeadFlags;
 use crate::net::{EagerWrites, Rewound};
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
-use crate::proxy::error_response::{Failure, Form};
+use crate::proxy::error_response::Failure;
 use crate::proxy::exchange::{Exchange, ExchangeTimeouts, Inbound};
 use crate::proxy::forward::REQUEST_ID;
 use crate::proxy::record::{DEBUG, RequestRecord};
@@ -166,7 +166,7 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
         let record = RequestRecord::begin(&connection, &parts.method, &parts.uri, parts.version, &parts.headers, &id);
-        let form = Form::of(&parts.headers);
+        let form = worker.errors.form(&parts.headers);
         let of_connection = Rc::clone(&self.running);
         Box::pin(async move {
             let (progress, body_of_stream) = (Arc::<StreamProgress>::default(), BodyOfStream::default());
@@ -219,7 +219,7 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
                 // The time that the client has to take this response.
                 total.set(exchange.timeouts.stall);
                 exchange.note(|record| record.note_refused(failure));
-                failure.response_in(form).map(BufferedBody::own)
+                failure.response_in(form, &worker.errors).map(BufferedBody::own)
             });
             worker.metrics.request_ended(response.status());
             exchange.note(|record| record.note_response(response.status(), response.body().own_length()));

@@ -18,7 +18,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::buffered_body::BufferedBody;
 use super::upgrade;
 use crate::http1::{HeadFlags, Wire, has_token};
-use crate::proxy::error_response::Failure;
+use crate::proxy::error_response::{Failure, Form};
 use crate::proxy::exchange::Exchange;
 use crate::proxy::forward::sanitize_response;
 use crate::proxy::response_body::ResponseBody;
@@ -60,7 +60,7 @@ impl WebSocket {
         worker: &Rc<Worker>,
         running: impl Sized + 'static,
     ) -> Response<BufferedBody> {
-        let refuse = |failure: Failure| failure.response(&HeaderMap::new()).map(BufferedBody::own);
+        let refuse = |failure: Failure| failure.response_in(Form::UNKNOWN, &worker.errors).map(BufferedBody::own);
         if response.status().is_success() {
             // To the client that would mean that the two have agreed.
             return refuse(Failure::NotUpgraded);

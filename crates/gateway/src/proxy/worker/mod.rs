@@ -25,6 +25,7 @@ use crate::observe::metrics::{GatewayMetrics, WorkerMetrics};
 use crate::observe::spans::Tracer;
 use crate::proxy::abandoned::{Abandoned, AbandonedWork};
 use crate::proxy::buffers::{BufferedBytes, Buffers};
+use crate::proxy::error_response::ErrorResponses;
 use crate::proxy::forward::{RequestIds, WorkerFlow};
 use crate::proxy::service_times::ServiceTimes;
 use crate::proxy::upstream::Upstreams;
@@ -56,6 +57,8 @@ pub(crate) struct Worker {
     pub(crate) flow: WorkerFlow,
     pub(crate) identification: Arc<Identification>,
     pub(crate) rules: RequestRules,
+    /// How the gateway's own error responses are made.
+    pub(crate) errors: Arc<ErrorResponses>,
     /// The access log, if there is one.
     pub(crate) access_log: Option<Rc<AccessLog>>,
     /// Takes the spans of requests, if there is tracing.
@@ -160,9 +163,11 @@ impl Worker {
 
     fn begin(lasting: Rc<Lasting>, settings: &Generation, upstreams: Upstreams, generation: u64) -> Rc<Self> {
         let Generation { config, identification, rules, access_log, spans, .. } = settings;
+        let errors = Arc::new(ErrorResponses::new(config));
         let worker = Rc::new(Self {
             config: Arc::clone(config),
-            flow: WorkerFlow::new(&lasting.flow_control, rules),
+            flow: WorkerFlow::new(&lasting.flow_control, rules, &errors),
+            errors,
             identification: Arc::clone(identification),
             rules: rules.clone(),
             access_log: AccessLog::new(&config.log, access_log.as_ref()).map(Rc::new),

@@ -2,14 +2,24 @@
 //!
 //! They contain no addresses and no other internals; those are in the log.
 
+mod format;
+mod origins;
+mod template;
+
+use bytes::Bytes;
 use evenkeel::grpc::{self, RETRY_PUSHBACK};
+use evenkeel::service::Refusal as FlowRefusal;
+use evenkeel::service::RejectionForm;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 
+use crate::config::Config;
 use crate::observe::metrics::UpstreamFailure;
 use crate::proxy::response_body::ResponseBody;
 
 pub(crate) use evenkeel::grpc::is_grpc;
+pub(crate) use format::{ErrorFacts, ErrorFormat};
+pub(crate) use origins::{AllowedOrigins, is_preflight};
 
 /// Why there is no response of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -74,11 +84,18 @@ pub(crate) struct Refusal {
 /// Why a request is rejected, as the flow control says it too.
 const REASON: HeaderName = HeaderName::from_static("x-evenkeel-reason");
 
+/// How the gateway's own error responses are made, under the settings of one time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ErrorResponses {
+    format: ErrorFormat,
+    origins: AllowedOrigins,
+}
+
 /// The form of a response that a client understands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A `Status` object.
-    Status,
+    /// A body as the settings say it, which a web page of this origin may read.
+    Body { origin: Option<HeaderValue> },
     /// A status of gRPC.
     Grpc,
 }
@@ -133,21 +150,115 @@ impl Failure {
     }
 
     /// The response to a request with these headers.
-    pub(crate) fn response(self, request: &HeaderMap) -> Response<ResponseBody> {
-        self.response_in(Form::of(request))
+    pub(crate) fn response(self, request: &HeaderMap, errors: &ErrorResponses) -> Response<ResponseBody> {
+        self.response_in(errors.form(request), errors)
     }
 
     /// The response in this form.
-    pub(crate) fn response_in(self, form: Form) -> Response<ResponseBody> {
+    pub(crate) fn response_in(self, form: Form, errors: &ErrorResponses) -> Response<ResponseBody> {
         let refusal = self.refusal();
-        let mut response = response_with(self.status(), &self.to_string(), refusal, form);
+        let is_grpc = form == Form::Grpc;
+        let mut response = errors.response_with(self.status(), &self.to_string(), refusal, form);
         if let Some(Refusal { reason, retry_after_seconds }) = refusal {
             let headers = response.headers_mut();
-            match form {
-                Form::Status => headers.insert(RETRY_AFTER, retry_after_seconds.into()),
-                Form::Grpc => headers.insert(RETRY_PUSHBACK, (retry_after_seconds * 1000).into()),
-            };
+            if is_grpc {
+                headers.insert(RETRY_PUSHBACK, (retry_after_seconds * 1000).into());
+            } else {
+                headers.insert(RETRY_AFTER, retry_after_seconds.into());
+            }
             headers.insert(REASON, HeaderValue::from_static(reason));
+        }
+        response
+    }
+}
+
+// === impl ErrorResponses ===
+
+impl ErrorResponses {
+    /// As the settings say, which have been checked.
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            format: ErrorFormat::new(&config.responses, config.preset).unwrap_or(ErrorFormat::Problem),
+            origins: AllowedOrigins::new(&config.cors.origins).unwrap_or_default(),
+        }
+    }
+
+    /// The form for a request with these headers.
+    pub(crate) fn form(&self, request: &HeaderMap) -> Form {
+        if is_grpc(request) { Form::Grpc } else { self.body_form(request) }
+    }
+
+    /// The form for a request with these headers that is not a call of gRPC.
+    #[inline]
+    pub(crate) fn body_form(&self, request: &HeaderMap) -> Form {
+        Form::Body { origin: self.origins.of(request) }
+    }
+
+    /// A response with this status and message to what is not known to be a request.
+    pub(crate) fn response(&self, status: StatusCode, message: &str) -> Response<ResponseBody> {
+        self.response_with(status, message, None, Form::UNKNOWN)
+    }
+
+    fn response_with(
+        &self,
+        status: StatusCode,
+        message: &str,
+        refusal: Option<Refusal>,
+        form: Form,
+    ) -> Response<ResponseBody> {
+        let Form::Body { origin } = form else {
+            return grpc::error_response(status, message).map(|_| ResponseBody::default());
+        };
+        let facts = ErrorFacts {
+            status,
+            message,
+            reason: refusal.map(|refusal| refusal.reason),
+            level: None,
+            retry_after_seconds: refusal.map(|refusal| refusal.retry_after_seconds),
+        };
+        self.with_body(&facts, origin).map(ResponseBody::own)
+    }
+
+    fn with_body(&self, facts: &ErrorFacts<'_>, origin: Option<HeaderValue>) -> Response<Bytes> {
+        let (content_type, text) = self.format.body(facts);
+        let mut response = Response::new(text.into());
+        *response.status_mut() = facts.status;
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        if let Some(origin) = origin {
+            AllowedOrigins::allow(origin, response.headers_mut());
+        }
+        response
+    }
+
+    /// Whether the flow control's own responses are what the settings ask for.
+    pub(crate) fn is_of_flow_control(&self) -> bool {
+        self.format == ErrorFormat::Status && self.origins == AllowedOrigins::None
+    }
+
+    /// The response to a request that the flow control does not let in.
+    pub(crate) fn refuse(&self, refusal: &FlowRefusal, request: &HeaderMap) -> Response<Bytes> {
+        let origin = self.origins.of(request);
+        if self.format == ErrorFormat::Status {
+            let mut response = refusal.response(RejectionForm::Status, request);
+            if let Some(origin) = origin {
+                AllowedOrigins::allow(origin, response.headers_mut());
+            }
+            return response;
+        }
+        let rejected = match refusal {
+            FlowRefusal::Rejected(rejected) => Some(rejected),
+            _ => None,
+        };
+        let facts = ErrorFacts {
+            status: refusal.status(),
+            message: &refusal.to_string(),
+            reason: rejected.map(|rejected| rejected.reason.as_str()),
+            level: rejected.map(evenkeel::Rejected::priority_level),
+            retry_after_seconds: refusal.retry_after().map(|time| time.as_secs()),
+        };
+        let mut response = self.with_body(&facts, origin);
+        if let Some(rejected) = rejected {
+            rejected.set_headers(response.headers_mut());
         }
         response
     }
@@ -156,52 +267,8 @@ impl Failure {
 // === impl Form ===
 
 impl Form {
-    /// For a request with these headers.
-    pub(crate) fn of(request: &HeaderMap) -> Self {
-        if is_grpc(request) { Self::Grpc } else { Self::Status }
-    }
-}
-
-/// A response with this status and message.
-pub(crate) fn error_response(status: StatusCode, message: &str, form: Form) -> Response<ResponseBody> {
-    response_with(status, message, None, form)
-}
-
-fn response_with(status: StatusCode, message: &str, refusal: Option<Refusal>, form: Form) -> Response<ResponseBody> {
-    if form == Form::Grpc {
-        return grpc::error_response(status, message).map(|_| ResponseBody::default());
-    }
-    let details = refusal.map_or_else(String::new, |Refusal { reason, retry_after_seconds: seconds }| {
-        format!(r#""details":{{"causes":[{{"reason":"{reason}"}}],"retryAfterSeconds":{seconds}}},"#)
-    });
-    let text = format!(
-        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":{},"reason":"{}",{details}"code":{}}}"#,
-        serde_json::Value::from(message),
-        reason(status),
-        status.as_u16(),
-    );
-    let mut response = Response::new(ResponseBody::own(text));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-/// The reason, as Kubernetes words it where it has a word for it.
-fn reason(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::BAD_REQUEST => "BadRequest",
-        StatusCode::METHOD_NOT_ALLOWED => "MethodNotAllowed",
-        StatusCode::NOT_IMPLEMENTED => "NotImplemented",
-        StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
-        StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
-        StatusCode::BAD_GATEWAY => "BadGateway",
-        StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => "Timeout",
-        StatusCode::UNAUTHORIZED => "Unauthorized",
-        StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
-        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "RequestHeaderFieldsTooLarge",
-        StatusCode::HTTP_VERSION_NOT_SUPPORTED => "HTTPVersionNotSupported",
-        _ => "InternalError",
-    }
+    /// For what is not known to be a request.
+    pub(crate) const UNKNOWN: Self = Self::Body { origin: None };
 }
 
 #[cfg(test)]
@@ -211,6 +278,10 @@ mod tests {
 
     use super::*;
 
+    fn errors(settings: &str) -> ErrorResponses {
+        ErrorResponses::new(&Config::parse("x", settings).unwrap())
+    }
+
     async fn body_of(response: Response<ResponseBody>) -> Value {
         serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
     }
@@ -219,13 +290,14 @@ mod tests {
     async fn a_refusal_says_the_same_in_headers_and_body() {
         for failure in [Failure::NoBuffer, Failure::TooManyConnections, Failure::TooManyStreams] {
             let Refusal { reason, retry_after_seconds } = failure.refusal().unwrap();
-            let response = failure.response_in(Form::Status);
+            let errors = errors("preset: kubernetes");
+            let response = failure.response_in(Form::UNKNOWN, &errors);
             assert_eq!(response.headers()[REASON], reason);
             assert_eq!(response.headers()[RETRY_AFTER], retry_after_seconds.to_string());
             let body: Value = body_of(response).await;
             let details = json!({"causes": [{"reason": reason}], "retryAfterSeconds": retry_after_seconds});
             assert_eq!((&body["details"], &body["message"]), (&details, &failure.to_string().into()));
-            let call = failure.response_in(Form::Grpc);
+            let call = failure.response_in(Form::Grpc, &errors);
             assert_eq!(call.headers()[REASON], reason);
             assert_eq!(call.headers()[RETRY_PUSHBACK], (retry_after_seconds * 1000).to_string());
             assert!(!call.headers().contains_key(RETRY_AFTER));
@@ -234,9 +306,13 @@ mod tests {
 
     #[tokio::test]
     async fn what_cannot_be_tried_again_says_no_time() {
-        let response = Failure::BodyTooLarge.response_in(Form::Status);
+        let response = Failure::BodyTooLarge.response_in(Form::UNKNOWN, &errors("{}"));
         assert!(!response.headers().contains_key(RETRY_AFTER) && !response.headers().contains_key(REASON));
         let body: Value = body_of(response).await;
-        assert_eq!(body.get("details"), None);
+        assert_eq!(
+            body,
+            json!({"type": "about:blank", "title": "Payload Too Large", "status": 413,
+                                "detail": "the body of the request is too large"})
+        );
     }
 }

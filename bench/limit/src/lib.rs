@@ -1,0 +1,12 @@
+//! A service whose capacity nobody told, under overload, in `evenkeel-sim`: the limit that finds itself beside a fixed one.
+//!
+//! The benchmark measures all [scenarios](scenarios) with many seeds against the bars of docs/spec/limit.md; the tests do some of them.
+
+mod environment;
+mod figures;
+mod run;
+pub mod scenarios;
+
+pub use environment::{Environment, Steps};
+pub use figures::{Figures, Recovery, Worst, measure};
+pub use run::{Record, Seats, run};

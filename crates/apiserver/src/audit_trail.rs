@@ -1,0 +1,202 @@
+//! `AuditTrail`: who has changed which object, as lines of JSON in a file, and in the log.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+
+use evenkeel_api::meta::Time;
+use evenkeel_api::{Kind, Version};
+use evenkeel_engine::User;
+use serde::Serialize;
+
+/// Lines that wait for the disk. More are lost, and counted: no write waits for the trail.
+const WAITING_MAX: usize = 1024;
+/// A file that has grown to this size gets `.1` behind its name, in place of the one before, and a new one begins.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// Where changes are told. Clones share it. The default is the log alone.
+#[derive(Debug, Clone, Default)]
+pub struct AuditTrail {
+    file: Option<Arc<TrailFile>>,
+}
+
+#[derive(Debug)]
+struct TrailFile {
+    lines: SyncSender<String>,
+    lost: AtomicU64,
+}
+
+/// A change that has been stored.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Change<'a> {
+    pub(crate) time: Time,
+    #[serde(serialize_with = "name_of")]
+    pub(crate) user: &'a User,
+    pub(crate) groups: &'a [Box<str>],
+    pub(crate) verb: &'a str,
+    #[serde(serialize_with = "shown")]
+    pub(crate) kind: Kind,
+    pub(crate) name: &'a str,
+    #[serde(serialize_with = "shown")]
+    pub(crate) version: Version,
+    /// Who owns what has changed; none for a deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) field_manager: Option<&'a str>,
+    /// That of the object after the change; none for one that is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) resource_version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) generation: Option<i64>,
+}
+
+/// Writes lines to a file, and begins a new one when it is full.
+struct TrailWriter {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+fn name_of<S: serde::Serializer>(user: &&User, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&user.name)
+}
+
+fn shown<T: std::fmt::Display, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+// === impl AuditTrail ===
+
+impl AuditTrail {
+    /// A trail in this file as well, which only its owner can read. It must be a regular file, or not exist yet.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let writer = TrailWriter::open(path, BYTES_MAX)?;
+        let (lines, received) = sync_channel(WAITING_MAX);
+        thread::Builder::new().name("audit-trail".to_owned()).spawn(move || writer.run(&received))?;
+        Ok(Self { file: Some(Arc::new(TrailFile { lines, lost: AtomicU64::new(0) })) })
+    }
+
+    /// Tells a change.
+    pub(crate) fn record(&self, change: &Change<'_>) {
+        let Change { user, verb, kind, name, .. } = change;
+        tracing::info!(user = &*user.name, verb, kind = %kind, name, "object written");
+        let Some(file) = &self.file else { return };
+        // No field of it can fail to be encoded.
+        let Ok(mut line) = serde_json::to_string(change) else { return };
+        line.push('\n');
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = file.lines.try_send(line) {
+            let lost = file.lost.fetch_add(1, Ordering::Relaxed) + 1;
+            if lost.is_power_of_two() {
+                tracing::warn!(
+                    lost,
+                    "lines of the audit trail are lost: its file is not written fast enough, or not at all"
+                );
+            }
+        }
+    }
+}
+
+// === impl TrailWriter ===
+
+impl TrailWriter {
+    fn open(path: &Path, bytes_max: u64) -> io::Result<Self> {
+        if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        let file = create(path)?;
+        // An older file may be readable by others.
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        let bytes = file.metadata()?.len();
+        Ok(Self { path: path.to_owned(), file, bytes, bytes_max })
+    }
+
+    /// Writes until nobody sends any more.
+    fn run(mut self, lines: &Receiver<String>) {
+        let mut is_failing = false;
+        for line in lines {
+            match self.write(&line) {
+                Ok(()) => is_failing = false,
+                Err(problem) if !is_failing => {
+                    is_failing = true;
+                    tracing::warn!(%problem, file = %self.path.display(), "cannot write the audit trail; lines are lost");
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        let length = line.len() as u64;
+        if self.bytes > 0 && self.bytes + length > self.bytes_max {
+            let mut old = self.path.clone().into_os_string();
+            old.push(".1");
+            fs::rename(&self.path, old)?;
+            self.file = create(&self.path)?;
+            self.bytes = 0;
+        }
+        self.file.write_all(line.as_bytes())?;
+        self.bytes += length;
+        Ok(())
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_private_and_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        fs::write(&path, "old\n").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let mut writer = TrailWriter::open(&path, 10).unwrap();
+        for line in ["one\n", "two\n", "three\n", "a line that is longer than a file\n"] {
+            writer.write(line).unwrap();
+        }
+        let text = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(
+            (text("audit.log"), text("audit.log.1")),
+            ("a line that is longer than a file\n".to_owned(), "two\nthree\n".to_owned())
+        );
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(AuditTrail::open(folder.path()).is_err(), "a folder is not a file");
+    }
+
+    #[test]
+    fn no_change_waits_for_the_file() {
+        let (lines, received) = sync_channel(1);
+        let trail = AuditTrail { file: Some(Arc::new(TrailFile { lines, lost: AtomicU64::new(0) })) };
+        let user = User::new("eve\n", ["dev"]);
+        let change = Change {
+            time: Time::from_unix_seconds(0),
+            user: &user,
+            groups: &user.groups,
+            verb: "delete",
+            kind: Kind::FlowSchema,
+            name: "a",
+            version: Version::V1,
+            field_manager: None,
+            resource_version: None,
+            generation: None,
+        };
+        for _ in 0..3 {
+            trail.record(&change);
+        }
+        assert_eq!(trail.file.as_ref().unwrap().lost.load(Ordering::Relaxed), 2);
+        let line = received.recv().unwrap();
+        let expected = r#"{"time":"1970-01-01T00:00:00Z","user":"eve\n","groups":["dev"],"verb":"delete","kind":"FlowSchema","name":"a","version":"v1"}"#;
+        assert_eq!(line, format!("{expected}\n"));
+    }
+}

@@ -1,0 +1,118 @@
+//! What the limit is told: sums of what happened since the last tick.
+
+use crate::time::Nanos;
+
+/// So many classes of requests are told apart. Further ones share their sums.
+pub const CLASSES: usize = 16;
+
+/// What happened since the last tick. A caller with many threads keeps one for each, and [merges](Self::merge) them.
+///
+/// ```
+/// use evenkeel_engine::auto_limit::Sample;
+/// use evenkeel_engine::time::MILLISECOND;
+///
+/// let mut sample = Sample::default();
+/// sample.ended(0, 10 * MILLISECOND, 1, true);
+/// sample.ended(0, 30 * MILLISECOND, 2, false);
+/// sample.passed(5 * MILLISECOND, 3, true);
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sample {
+    pub(super) sums: Sums,
+    pub(super) classes: [ClassSums; CLASSES],
+}
+
+/// Sums over a span of time. Times are in seconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// The length of the span, by the times of the ticks.
+    pub(super) seconds: f64,
+    /// Requests that ended well, and others: failed, timed out, refused.
+    pub(super) good: f64,
+    pub(super) failed: f64,
+    /// Seat-time of all requests that ended, and the squares of it.
+    pub(super) seat_seconds: f64,
+    pub(super) squares: f64,
+    /// The integral of the seats in use, and the time in which somebody waited.
+    pub(super) in_use: f64,
+    pub(super) waited: f64,
+}
+
+/// The requests of one class that ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ClassSums {
+    pub(super) good: f64,
+    pub(super) ended: f64,
+    pub(super) seat_seconds: f64,
+    pub(super) squares: f64,
+}
+
+// === impl Sample ===
+
+impl Sample {
+    /// A request ended that held so many seats for so long. It was good unless it failed, timed out or was refused (AL-5). The class
+    /// is any number that requests of the same kind share, such as that of the flow schema (AL-9).
+    #[inline]
+    pub fn ended(&mut self, class: usize, held: Nanos, seats: u32, is_good: bool) {
+        let seat_seconds = seconds(held) * f64::from(seats);
+        let square = seat_seconds * seat_seconds;
+        let good = f64::from(u8::from(is_good));
+        self.sums.good += good;
+        self.sums.failed += 1.0 - good;
+        self.sums.seat_seconds += seat_seconds;
+        self.sums.squares += square;
+        self.classes[class % CLASSES].add(&ClassSums { good, ended: 1.0, seat_seconds, squares: square });
+    }
+
+    /// Time passed in which so many seats were in use, and somebody waited or not.
+    #[inline]
+    pub fn passed(&mut self, span: Nanos, seats_in_use: u32, somebody_waits: bool) {
+        let span = seconds(span);
+        self.sums.in_use += span * f64::from(seats_in_use);
+        self.sums.waited += span * f64::from(u8::from(somebody_waits));
+    }
+
+    /// Adds what ended elsewhere in the same span of time. The time that passed is that of `self`.
+    pub fn merge(&mut self, other: &Self) {
+        let Sums { good, failed, seat_seconds, squares, .. } = other.sums;
+        self.sums.add(0.0, &Sums { good, failed, seat_seconds, squares, ..Sums::default() });
+        for (sums, more) in self.classes.iter_mut().zip(&other.classes) {
+            sums.add(more);
+        }
+    }
+}
+
+// === impl Sums ===
+
+impl Sums {
+    pub(super) fn add(&mut self, seconds: f64, more: &Self) {
+        self.seconds += seconds;
+        self.good += more.good;
+        self.failed += more.failed;
+        self.seat_seconds += more.seat_seconds;
+        self.squares += more.squares;
+        self.in_use += more.in_use;
+        self.waited += more.waited;
+    }
+
+    pub(super) fn ended(&self) -> f64 {
+        self.good + self.failed
+    }
+}
+
+// === impl ClassSums ===
+
+impl ClassSums {
+    pub(super) fn add(&mut self, more: &Self) {
+        self.good += more.good;
+        self.ended += more.ended;
+        self.seat_seconds += more.seat_seconds;
+        self.squares += more.squares;
+    }
+}
+
+/// A span of time in seconds; one that runs backwards has none.
+#[expect(clippy::cast_precision_loss, reason = "spans of days are exact to a microsecond")]
+pub(super) fn seconds(span: Nanos) -> f64 {
+    span.max(0) as f64 / 1e9
+}

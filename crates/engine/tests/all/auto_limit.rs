@@ -1,0 +1,193 @@
+//! The limit that finds itself holds its promises whatever happens (AL).
+
+use evenkeel_engine::auto_limit::{AutoLimit, Learnt, LimitReason, Sample, TICK};
+use evenkeel_engine::time::{Instant, MILLISECOND, Nanos};
+
+/// A service of which only the curve is known: the seat-time for a response by the seats in use.
+struct Curve<F> {
+    limit: AutoLimit,
+    cost: F,
+    now: Instant,
+    /// The part of a response that is left over.
+    remainder: f64,
+}
+
+impl<F: Fn(f64) -> f64> Curve<F> {
+    fn new(limit: AutoLimit, cost: F) -> Self {
+        Self { limit, cost, now: Instant::from_nanos(0), remainder: 0.0 }
+    }
+
+    /// Runs an overload for some seconds.
+    #[expect(clippy::cast_possible_truncation, reason = "a span of some milliseconds")]
+    fn overload(&mut self, seconds: f64) {
+        let mut left = seconds / 0.005;
+        while left > 0.0 {
+            left -= 1.0;
+            let seats = self.limit.limit();
+            let cost = (self.cost)(f64::from(seats));
+            let mut sample = Sample::default();
+            sample.passed(TICK, seats, true);
+            self.remainder += 0.005 * f64::from(seats) / cost;
+            while self.remainder >= 1.0 {
+                self.remainder -= 1.0;
+                sample.ended(0, (cost * 1e9) as Nanos, 1, true);
+            }
+            self.now = self.now + TICK;
+            self.limit.tick(self.now, &sample, seats);
+        }
+    }
+}
+
+/// AL-1: as long as each further seat brings as much as the others, the limit goes up; up to its bound.
+#[test]
+fn a_service_without_a_limit_of_its_own_gets_all_seats() {
+    let mut service = Curve::new(AutoLimit::new(1..=400, 10, None), |_| 0.01);
+    service.overload(60.0);
+    assert!(service.limit.limit() > 350, "{:?}", service.limit.status());
+}
+
+/// AL-1: where further seats bring nothing, the limit does not run away, however long it takes.
+#[test]
+fn seats_that_bring_nothing_are_not_taken() {
+    let mut service = Curve::new(AutoLimit::new(1..=1000, 20, None), |seats| 0.01 * (seats / 20.0).max(1.0));
+    for minute in 0..30 {
+        service.overload(60.0);
+        let limit = service.limit.limit();
+        assert!((15..=27).contains(&limit), "{limit} after {minute} minutes");
+    }
+}
+
+/// AL-5: a service that refuses above a number of requests is not filled beyond it for long.
+#[test]
+fn failures_brake() {
+    let mut limit = AutoLimit::new(1..=1000, 100, None);
+    let mut now = Instant::from_nanos(0);
+    let mut failed = 0;
+    for tick in 0..4000 {
+        let seats = limit.limit();
+        let mut sample = Sample::default();
+        sample.passed(TICK, seats, true);
+        for request in 0..seats {
+            let is_good = request < 40;
+            failed += u32::from(!is_good && tick >= 2000);
+            sample.ended(0, 5 * MILLISECOND, 1, is_good);
+        }
+        now = now + TICK;
+        limit.tick(now, &sample, seats);
+    }
+    assert!(limit.limit() <= 50, "{:?}", limit.status());
+    assert!(failed < 2000 * 5, "{failed} requests failed in the last ten seconds");
+    assert!(limit.changes_since(0).any(|(_, change)| matches!(change.reason, LimitReason::Brake { .. })));
+}
+
+/// AL-10: an outside signal keeps the limit from rising, and not from falling.
+#[test]
+fn a_limit_that_is_held_down_does_not_rise() {
+    let learnt = Learnt { limit: 20.0, ln_cost: None, peak: 0.0 };
+    let mut service = Curve::new(AutoLimit::new(1..=400, 20, Some(learnt)), |_| 0.01);
+    service.limit.hold_down(true);
+    service.overload(30.0);
+    assert!(service.limit.limit() <= 20, "{:?}", service.limit.status());
+    service.limit.hold_down(false);
+    service.overload(60.0);
+    assert!(service.limit.limit() > 40, "{:?}", service.limit.status());
+}
+
+/// AL-6: the levels get what they need, whatever the limit believes.
+#[test]
+fn floors_of_levels_win() {
+    let mut limit = AutoLimit::new(1..=100, 2, None);
+    limit.set_floor(7);
+    assert_eq!(limit.limit(), 7);
+}
+
+/// AL-3: what was learnt is where the next run starts; damaged figures are not believed.
+#[test]
+fn a_start_from_what_was_learnt() {
+    let learnt = |limit| Learnt { limit, ln_cost: Some(f64::NAN), peak: 10.0 };
+    assert_eq!(AutoLimit::new(1..=100, 20, Some(learnt(37.4))).limit(), 37);
+    assert_eq!(AutoLimit::new(1..=100, 20, Some(learnt(5000.0))).limit(), 100);
+    assert_eq!(AutoLimit::new(1..=100, 20, Some(learnt(f64::NAN))).limit(), 20);
+    assert_eq!(AutoLimit::new(1..=100, 20, None).learnt(), None);
+}
+
+/// AL-7: a sentence says what was tried, and what came of it.
+#[test]
+fn changes_are_told_in_sentences() {
+    let mut service = Curve::new(AutoLimit::new(1..=400, 10, None), |seats| 0.01 * (seats / 20.0).max(1.0));
+    service.overload(10.0);
+    let told: Vec<_> = service.limit.changes_since(0).map(|(_, change)| change.to_string()).collect();
+    assert_eq!(told[0], "search from 10: the capacity of the service is not known yet", "{told:#?}");
+    assert!(told[1].starts_with("trial 10 → 5: elasticity 1.00 ± 0."), "{told:#?}");
+    assert!(told[1].ends_with(": not taken"), "{told:#?}");
+    assert!(
+        told.iter().any(|sentence| sentence.starts_with("trial 10 → 20: ") && sentence.ends_with(": taken")),
+        "{told:#?}"
+    );
+    assert!(told.iter().any(|sentence| sentence.ends_with(": the search has ended")), "{told:#?}");
+}
+
+/// Random numbers for histories. Ten times as fast as a strategy of proptest, and a failing seed is as small as a case gets.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    fn nanos(&mut self, end: Nanos) -> Nanos {
+        Nanos::try_from(self.below(end.unsigned_abs())).unwrap()
+    }
+
+    /// How long something took, odd clocks included.
+    fn span(&mut self, usual: Nanos) -> Nanos {
+        match self.below(20) {
+            0 => 0,
+            1 => -self.nanos(usual),
+            2 => self.nanos(1000 * usual),
+            3 => Nanos::MAX,
+            _ => usual / 2 + self.nanos(usual),
+        }
+    }
+}
+
+/// A history in which anything may happen. If nobody waits, nothing fails either.
+fn check_history(seed: u64) {
+    let mut random = Random(seed);
+    let somebody_waits = random.below(4) > 0;
+    let mut limit = AutoLimit::new(3..=500, u32::try_from(random.below(600)).unwrap(), None);
+    let (mut now, first) = (Instant::from_nanos(0), limit.limit());
+    let (ends, failures, waits) = (1 + random.below(30), random.below(10), random.below(101));
+    for _ in 0..random.below(400) {
+        let mut sample = Sample::default();
+        for class in 0..random.below(ends) {
+            let seats = u32::try_from(random.below(5)).unwrap();
+            let is_good = !somebody_waits || random.below(10) >= failures;
+            sample.ended(usize::try_from(class).unwrap(), random.span(20 * MILLISECOND), seats, is_good);
+        }
+        let span = if random.below(10) > 0 { TICK } else { random.span(TICK) };
+        let waits = somebody_waits && random.below(100) < waits;
+        let in_use = if random.below(10) > 0 { limit.limit() } else { u32::try_from(random.below(2000)).unwrap() };
+        sample.passed(span, in_use, waits);
+        now = now + span;
+        let applied = limit.tick(now, &sample, in_use);
+        assert!((3..=500).contains(&applied), "seed {seed}: {applied} is outside of the bounds");
+        let status = limit.status();
+        assert!(status.limit.is_finite() && status.room.is_finite(), "seed {seed}: {status:?}");
+        assert!(status.ceiling.is_none_or(f64::is_finite), "seed {seed}: {status:?}");
+        assert!(somebody_waits || applied == first, "seed {seed}: it acted while nobody waited");
+    }
+}
+
+/// AL-2, AL-6: never outside of the bounds, always a number, and nothing while nobody waits.
+#[test]
+fn any_history_keeps_the_promises() {
+    (0..5_000).for_each(check_history);
+}
+
+#[test]
+#[ignore = "a million histories take minutes; run it after a change of the law, in a release build"]
+fn a_million_histories_keep_the_promises() {
+    (5_000..1_005_000).for_each(check_history);
+}
