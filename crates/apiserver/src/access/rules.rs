@@ -4,7 +4,7 @@ use evenkeel_api::GROUP;
 use evenkeel_engine::{RequestInfo, User};
 use serde::Serialize;
 
-use super::{AUTHENTICATED, MASTERS, VIEWERS};
+use super::{AUTHENTICATED, EDITORS, MASTERS, VIEWERS};
 
 /// What members of a group may do.
 #[derive(Debug)]
@@ -35,11 +35,27 @@ pub(crate) struct PathRule {
 /// The group that may scrape metrics and look at each health check, as in a cluster.
 const MONITORING: &str = "system:monitoring";
 
-static GRANTS: [Grant; 5] = [
+static GRANTS: [Grant; 6] = [
     Grant {
         group: Some(MASTERS),
         resources: &[ResourceRule { verbs: &["*"], api_groups: &["*"], resources: &["*"] }],
         paths: &[PathRule { verbs: &["*"], paths: &["*"] }],
+    },
+    Grant {
+        group: Some(EDITORS),
+        resources: &[
+            ResourceRule {
+                verbs: &["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"],
+                api_groups: &[GROUP],
+                resources: &["flowschemas", "prioritylevelconfigurations"],
+            },
+            ResourceRule {
+                verbs: &["get"],
+                api_groups: &[GROUP],
+                resources: &["flowschemas/status", "prioritylevelconfigurations/status"],
+            },
+        ],
+        paths: &[],
     },
     Grant {
         group: Some(VIEWERS),

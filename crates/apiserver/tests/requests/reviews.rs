@@ -55,6 +55,30 @@ async fn users_learn_what_they_may_do() {
     assert_eq!(rules["incomplete"], false);
 }
 
+/// Editors write objects, and nothing else.
+#[tokio::test]
+async fn editors_read_and_write_objects() {
+    let server = server().await;
+    let editor = || authenticated("ed", ["evenkeel:editors"]);
+    let json = || HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(JSON))]);
+    let body = crate::ask::schema(&json!({"name": "a"})).to_string();
+    let created = ask_as(&server, editor(), Method::POST, SCHEMAS, json(), body.clone()).await;
+    assert_eq!(created.status, 201, "{}", created.message());
+    for (method, target, status) in [
+        (Method::GET, SCHEMAS.to_owned(), 200),
+        (Method::GET, format!("{SCHEMAS}/a/status"), 200),
+        (Method::PUT, format!("{SCHEMAS}/a/status"), 403),
+        (Method::DELETE, format!("{SCHEMAS}/a"), 200),
+        (Method::GET, "/metrics".to_owned(), 403),
+        (Method::GET, "/apis/example.com/v1/widgets".to_owned(), 403),
+    ] {
+        let answer = ask_as(&server, editor(), method.clone(), &target, json(), "").await;
+        assert_eq!(answer.status, status, "{method} {target}: {}", answer.message());
+    }
+    let viewer = authenticated("vera", ["evenkeel:viewers"]);
+    assert_eq!(ask_as(&server, viewer, Method::POST, SCHEMAS, json(), body).await.status, 403);
+}
+
 #[tokio::test]
 async fn users_learn_who_they_are_in_every_version() {
     let server = server().await;

@@ -55,7 +55,7 @@ pub(crate) struct ApiArgs {
     api_connections_per_client: Option<NonZeroUsize>,
 
     /// Who may use the API besides the administrator, in Kubernetes' format: `token,user,uid,"group1,group2"`. Members of
-    /// `system:masters` may do everything, members of `evenkeel:viewers` may read.
+    /// `system:masters` may do everything, members of `evenkeel:editors` may read and write the objects, and members of `evenkeel:viewers` may read them.
     #[arg(long, value_name = "FILE", requires = "data_dir")]
     token_file: Option<PathBuf>,
 
