@@ -3,10 +3,15 @@
 //! An invalid value does not make an object invalid: the default is used, and the program that stores or reads the object
 //! warns (BM-2).
 
+mod header_match;
+
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
-use crate::Kind;
+use crate::{Kind, duration};
+
+pub use header_match::{HeaderMatch, HeaderValues, check_name as check_header_name};
 
 /// On priority levels: how requests wait, `shuffle-sharded` or `per-flow`.
 pub const QUEUING: &str = "evenkeel.dev/queuing";
@@ -21,13 +26,35 @@ pub const FLOW_SEATS_MAX: &str = "evenkeel.dev/flow-seats-max";
 /// On flow schemas: how many seats each of their flows gets for each one of a flow of weight 1, in levels that queue per flow.
 pub const FLOW_WEIGHT: &str = "evenkeel.dev/flow-weight";
 
+/// On flow schemas: the headers that requests must have to match, as an object of JSON (SF-2).
+pub const MATCH_HEADERS: &str = "evenkeel.dev/match-headers";
+/// On flow schemas: how `nonResourceURLs` match. With `exact`, `/a` stands for itself and not for what is below it.
+pub const MATCH_PATHS: &str = "evenkeel.dev/match-paths";
+/// On flow schemas: what tells their flows apart: `address`, `path` or `header:NAME`.
+pub const FLOW_BY: &str = "evenkeel.dev/flow-by";
+/// On flow schemas: how many seats each of their requests takes.
+pub const SEATS: &str = "evenkeel.dev/seats";
+/// On priority levels: how long their requests wait for a seat, if they have no deadline of their own.
+pub const WAIT_LIMIT: &str = "evenkeel.dev/wait-limit";
+
 /// On objects of both kinds: the rules of `evenkeel check` that are silent about the object, separated by commas.
 pub const IGNORE: &str = "evenkeel.dev/ignore";
 
 /// What all names begin with.
 const PREFIX: &str = "evenkeel.dev/";
 /// The largest weight.
-const WEIGHT_MAX: u16 = 10_000;
+pub(crate) const WEIGHT_MAX: u16 = 10_000;
+/// The most seats that a request may take.
+pub(crate) const SEATS_MAX: u32 = 1_000_000;
+/// The longest time that requests of a level may wait.
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3600);
+/// What comes before the name of a header in [`FLOW_BY`].
+const HEADER: &str = "header:";
+
+/// The text does not say what tells flows apart.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be address, path or header:NAME")]
+pub struct NotFlowBy;
 
 /// How the requests of a priority level wait.
 ///
@@ -64,6 +91,42 @@ pub enum NewcomerSeats {
     Share(SeatShare),
 }
 
+/// How the paths of a flow schema match.
+///
+/// Not `#[non_exhaustive]`: code that matches paths has to know every way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum PathMatch {
+    /// As in Kubernetes: `/a` stands for itself and everything below it (FM-13).
+    #[default]
+    Below,
+    /// `/a` stands for itself alone, and `/a/*` for what is below it.
+    Exact,
+}
+
+/// What tells the flows of a flow schema apart, if not what its distinguisher method says.
+///
+/// Not `#[non_exhaustive]`: code that tells flows apart has to know every way.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum FlowBy {
+    /// The client's address.
+    Address,
+    /// The path.
+    Path,
+    /// The value of the header of this name.
+    Header(String),
+}
+
+/// The headers that a schema asks for.
+///
+/// Not `#[non_exhaustive]`: code that matches headers has to know every way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderCondition {
+    /// These.
+    Headers(HeaderMatch),
+    /// The annotation is not understood, so that nothing matches: a schema that was meant for few requests must not get all.
+    NotUnderstood,
+}
+
 /// An annotation with an invalid value. The text says what is used instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("annotation {name}: {problem}")]
@@ -73,40 +136,107 @@ pub struct NotUnderstood {
     problem: String,
 }
 
-/// An annotation: its name, the kind of object that it is for, and a check of its value.
-struct KnownAnnotation {
-    name: &'static str,
-    kind: Kind,
+/// An annotation: its name, the kind of object that it is for, what is wrong with a value, and what the reference says of it.
+pub(crate) struct KnownAnnotation {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
     check: fn(&str) -> Result<(), String>,
+    pub(crate) values: &'static str,
+    pub(crate) default: &'static str,
+    pub(crate) about: &'static str,
 }
 
-const KNOWN: [KnownAnnotation; 6] = [
+pub(crate) const KNOWN: [KnownAnnotation; 11] = [
     KnownAnnotation {
         name: QUEUING,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_queuing(value).map(drop),
+        values: "`shuffle-sharded`, `per-flow`",
+        default: "`shuffle-sharded`",
+        about: "How requests wait: in queues that flows share, or in a queue for each flow.",
     },
     KnownAnnotation {
         name: BORROWING_WEIGHT,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_weight(value, "the nominal shares are").map(drop),
+        values: "integer from 1 to 10000",
+        default: "its nominal shares",
+        about: "How many seats the level borrows for each one of a level of weight 1, where levels borrow at once.",
     },
     KnownAnnotation {
         name: MAX_LONG_RUNNING,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_count(value).map(drop),
+        values: "integer from 0",
+        default: "no limit",
+        about: "How many long-running requests the level lets in at a time.",
     },
     KnownAnnotation {
         name: NEWCOMER_SEATS,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_newcomer_seats(value).map(drop),
+        values: "`auto`, a number of seats, a percentage",
+        default: "`auto`",
+        about: "How many seats are kept for flows of which nothing runs, in a level that queues per flow.",
     },
     KnownAnnotation {
         name: FLOW_SEATS_MAX,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_flow_seats_max(value).map(drop),
+        values: "a number of seats from 1, a percentage from `1%`",
+        default: "no limit",
+        about: "How many seats one flow may hold, in a level that queues per flow.",
     },
-    KnownAnnotation { name: FLOW_WEIGHT, kind: Kind::FlowSchema, check: |value| read_weight(value, "1 is").map(drop) },
+    KnownAnnotation {
+        name: WAIT_LIMIT,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_wait_limit(value).map(drop),
+        values: "a duration up to `1h`, as `30s`",
+        default: "the server's limit",
+        about: "How long requests wait for a seat, if they have no deadline and no limit of their own.",
+    },
+    KnownAnnotation {
+        name: FLOW_WEIGHT,
+        kind: Kind::FlowSchema,
+        check: |value| read_weight(value, "1 is").map(drop),
+        values: "integer from 1 to 10000",
+        default: "1",
+        about: "How many seats each flow gets for each one of a flow of weight 1, in a level that queues per flow.",
+    },
+    KnownAnnotation {
+        name: FLOW_BY,
+        kind: Kind::FlowSchema,
+        check: |value| read_flow_by(value).map(drop),
+        values: "`address`, `path`, `header:NAME`",
+        default: "the `distinguisherMethod`",
+        about: "What tells flows apart. Requests without the header are one flow; where the address is not known, the user stands \
+                for it.",
+    },
+    KnownAnnotation {
+        name: MATCH_HEADERS,
+        kind: Kind::FlowSchema,
+        check: |value| read_headers(value).map(drop),
+        values: "JSON: `{\"X-Plan\": [\"gold\", \"silver\"]}`, `{\"X-Plan\": \"*\"}`",
+        default: "every request",
+        about: "The headers that requests must have to match, beside the rules: at most 8 headers with 64 values each. A header that is \
+                there twice counts as absent. If the value is not understood, no request matches.",
+    },
+    KnownAnnotation {
+        name: MATCH_PATHS,
+        kind: Kind::FlowSchema,
+        check: |value| read_path_match(value).map(drop),
+        values: "`exact`, `below`",
+        default: "`below`",
+        about: "Whether `/a` in `nonResourceURLs` stands for itself alone, or also for what is below it.",
+    },
+    KnownAnnotation {
+        name: SEATS,
+        kind: Kind::FlowSchema,
+        check: |value| read_seats(value).map(drop),
+        values: "integer from 0 to 1000000",
+        default: "what is estimated",
+        about: "How many seats each request takes while it runs.",
+    },
 ];
 
 /// How the requests of a level with these annotations wait.
@@ -137,6 +267,32 @@ pub fn flow_seats_max(annotations: &BTreeMap<String, String>) -> Option<SeatShar
 /// The weight of each flow of a schema with these annotations.
 pub fn flow_weight(annotations: &BTreeMap<String, String>) -> u16 {
     annotations.get(FLOW_WEIGHT).and_then(|value| read_weight(value, "").ok()).unwrap_or(1)
+}
+
+/// The headers that requests must have to match a schema with these annotations; `None` if it does not ask for any.
+pub fn match_headers(annotations: &BTreeMap<String, String>) -> Option<HeaderCondition> {
+    let value = annotations.get(MATCH_HEADERS)?;
+    Some(read_headers(value).map_or(HeaderCondition::NotUnderstood, HeaderCondition::Headers))
+}
+
+/// How the paths of a schema with these annotations match.
+pub fn path_match(annotations: &BTreeMap<String, String>) -> PathMatch {
+    annotations.get(MATCH_PATHS).and_then(|value| read_path_match(value).ok()).unwrap_or_default()
+}
+
+/// What tells the flows of a schema with these annotations apart; `None`: what its distinguisher method says.
+pub fn flow_by(annotations: &BTreeMap<String, String>) -> Option<FlowBy> {
+    annotations.get(FLOW_BY).and_then(|value| read_flow_by(value).ok())
+}
+
+/// How many seats each request of a schema with these annotations takes; `None`: what is estimated.
+pub fn seats(annotations: &BTreeMap<String, String>) -> Option<u32> {
+    annotations.get(SEATS).and_then(|value| read_seats(value).ok())
+}
+
+/// How long requests wait in a level with these annotations; `None`: as the server says.
+pub fn wait_limit(annotations: &BTreeMap<String, String>) -> Option<Duration> {
+    annotations.get(WAIT_LIMIT).and_then(|value| read_wait_limit(value).ok())
 }
 
 /// The annotations of an object that are meant for Evenkeel and whose values are not understood, or that are for the other kind.
@@ -175,6 +331,41 @@ fn read_count(value: &str) -> Result<u32, String> {
         .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 0 to {}; there is no limit", u32::MAX))
 }
 
+fn read_headers(value: &str) -> Result<HeaderMatch, String> {
+    value
+        .parse()
+        .map_err(|problem: String| format!("invalid value {value:?}: {problem}; no request matches the schema"))
+}
+
+fn read_path_match(value: &str) -> Result<PathMatch, String> {
+    match value {
+        "exact" => Ok(PathMatch::Exact),
+        "below" => Ok(PathMatch::Below),
+        _ => Err(format!("invalid value {value:?}: must be exact or below; below is used")),
+    }
+}
+
+fn read_flow_by(value: &str) -> Result<FlowBy, String> {
+    value
+        .parse()
+        .map_err(|problem: NotFlowBy| format!("invalid value {value:?}: {problem}; the distinguisherMethod is used"))
+}
+
+fn read_seats(value: &str) -> Result<u32, String> {
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
+    let seats = value.parse().ok().filter(|seats| is_plain && *seats <= SEATS_MAX);
+    seats.ok_or_else(|| {
+        format!("invalid value {value:?}: must be an integer from 0 to {SEATS_MAX}; what is estimated is used")
+    })
+}
+
+fn read_wait_limit(value: &str) -> Result<Duration, String> {
+    let read = duration::parse(value).ok().filter(|wait| !wait.is_zero() && *wait <= WAIT_MAX);
+    read.ok_or_else(|| {
+        format!("invalid value {value:?}: must be a duration up to 1h, as 30s; the server's limit is used")
+    })
+}
+
 fn read_newcomer_seats(value: &str) -> Result<NewcomerSeats, String> {
     let read = if value == "auto" { Some(NewcomerSeats::Auto) } else { read_share(value).map(NewcomerSeats::Share) };
     read.ok_or_else(|| {
@@ -205,6 +396,31 @@ fn read_weight(value: &str, otherwise: &str) -> Result<u16, String> {
     let weight = value.parse().ok().filter(|weight| is_plain && (1..=WEIGHT_MAX).contains(weight));
     weight
         .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 1 to {WEIGHT_MAX}; {otherwise} used"))
+}
+
+// === impl FlowBy ===
+
+impl std::str::FromStr for FlowBy {
+    type Err = NotFlowBy;
+
+    fn from_str(text: &str) -> Result<Self, NotFlowBy> {
+        match (text, text.strip_prefix(HEADER)) {
+            ("address", _) => Ok(Self::Address),
+            ("path", _) => Ok(Self::Path),
+            (_, Some(name)) if check_header_name(name).is_ok() => Ok(Self::Header(name.to_owned())),
+            _ => Err(NotFlowBy),
+        }
+    }
+}
+
+impl fmt::Display for FlowBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address => f.write_str("address"),
+            Self::Path => f.write_str("path"),
+            Self::Header(name) => write!(f, "{HEADER}{name}"),
+        }
+    }
 }
 
 // === impl Queuing ===
@@ -354,5 +570,39 @@ mod tests {
                  shuffle-sharded is used",
             ]
         );
+    }
+
+    #[test]
+    fn sf_2_what_the_short_form_needs() {
+        let one = |name: &str, value: &str| annotations(&[(name, value)]);
+        assert_eq!(flow_by(&one(FLOW_BY, "address")), Some(FlowBy::Address));
+        assert_eq!(flow_by(&one(FLOW_BY, "header:X-Plan")), Some(FlowBy::Header("X-Plan".to_owned())));
+        assert_eq!(path_match(&one(MATCH_PATHS, "exact")), PathMatch::Exact);
+        assert_eq!(seats(&one(SEATS, "4")), Some(4));
+        assert_eq!(wait_limit(&one(WAIT_LIMIT, "1m30s")), Some(Duration::from_secs(90)));
+        assert_eq!(match_headers(&one(MATCH_HEADERS, "gold")), Some(HeaderCondition::NotUnderstood));
+        assert_eq!((flow_by(&one("x", "")), match_headers(&one("x", ""))), (None, None));
+        for (kind, name, value, part) in [
+            (
+                Kind::FlowSchema,
+                FLOW_BY,
+                "user",
+                "must be address, path or header:NAME; the distinguisherMethod is used",
+            ),
+            (
+                Kind::FlowSchema,
+                FLOW_BY,
+                "header:",
+                "must be address, path or header:NAME; the distinguisherMethod is used",
+            ),
+            (Kind::FlowSchema, MATCH_PATHS, "Exact", "must be exact or below; below is used"),
+            (Kind::FlowSchema, SEATS, "-1", "must be an integer from 0 to 1000000; what is estimated is used"),
+            (Kind::FlowSchema, MATCH_HEADERS, "{}", "; no request matches the schema"),
+            (Kind::PriorityLevelConfiguration, WAIT_LIMIT, "0s", "must be a duration up to 1h, as 30s"),
+            (Kind::PriorityLevelConfiguration, WAIT_LIMIT, "61m", "must be a duration up to 1h, as 30s"),
+        ] {
+            let found = not_understood(kind, &one(name, value));
+            assert!(found.len() == 1 && found[0].to_string().contains(part), "{name} {value}: {found:?}");
+        }
     }
 }

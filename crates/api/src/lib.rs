@@ -61,11 +61,14 @@ pub mod annotations;
 pub mod bootstrap;
 pub mod build;
 pub mod decode;
+pub mod duration;
 #[cfg(feature = "k8s-openapi")]
 pub mod k8s_openapi;
 pub mod meta;
 pub mod protobuf;
 pub mod schema;
+pub mod short;
+pub mod spelling;
 pub mod v1;
 pub mod v1beta1;
 pub mod v1beta2;

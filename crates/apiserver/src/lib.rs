@@ -47,6 +47,7 @@ pub use follow::{ObjectStream, ObjectsAt};
 pub use http::{Api, ApiBody};
 pub use metrics::{ApiMetrics, declared_metrics, encode_store_unavailable};
 pub use other_metrics::OtherMetrics;
+pub use output::to_yaml as json_as_yaml;
 pub use seats::GovernedFlow;
 pub use server::{ApiServer, ApiServerOptions, GarbageCollector, StatusController};
 pub use service::ApiService;

@@ -104,6 +104,7 @@ fn owned(request: RequestInfo<'_>) -> RequestInfo<'static> {
         resource: known(request.resource),
         subresource: known(request.subresource),
         name: if request.name.is_empty() { Cow::Borrowed("") } else { Cow::Owned(request.name.into_owned()) },
+        ..RequestInfo::default()
     }
 }
 
@@ -162,6 +163,7 @@ fn borrowed<'a>(request: &'a RequestInfo<'static>) -> RequestInfo<'a> {
         resource: Cow::Borrowed(&request.resource),
         subresource: Cow::Borrowed(&request.subresource),
         name: Cow::Borrowed(&request.name),
+        ..RequestInfo::default()
     }
 }
 

@@ -60,9 +60,10 @@ pub(crate) enum SearchResult {
 
 /// The clauses of a schema as boxes.
 pub(crate) fn clauses(space: &Space, schema: &FlowSchema) -> Vec<Clause> {
+    let conditions = space.conditions(schema);
     let of_rule = |(rule, with_subjects): (usize, &evenkeel_api::v1::PolicyRulesWithSubjects)| {
-        let resources = with_subjects.resource_rules.iter().map(|rule| space.resource_rule(rule));
-        let paths = with_subjects.non_resource_rules.iter().map(|rule| space.non_resource_rule(rule));
+        let resources = with_subjects.resource_rules.iter().map(|rule| space.resource_rule(rule, &conditions));
+        let paths = with_subjects.non_resource_rules.iter().map(|rule| space.non_resource_rule(rule, &conditions));
         let clause = move |(index, region)| Clause { rule, index, region };
         resources.enumerate().map(clause).chain(paths.enumerate().map(clause)).collect::<Vec<_>>()
     };

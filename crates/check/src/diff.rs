@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use evenkeel_api::v1::FlowSchema;
-use evenkeel_api::{AnyObject, Object, bootstrap};
+use evenkeel_api::{AnyObject, Object, annotations, bootstrap};
 use evenkeel_engine::User;
 use serde::Serialize;
 
@@ -123,7 +123,12 @@ fn side(schema: &FlowSchema) -> Side {
 /// Whether both configurations have the same schema, and at the same place among the others: a built-in one is the first or the last
 /// one, whatever its precedence.
 fn is_unchanged(schema: &FlowSchema, other: &Configuration<'_>) -> bool {
-    let is_same = |own: &&FlowSchema| own.name() == schema.name() && own.spec == schema.spec;
+    let asked = |schema: &FlowSchema| {
+        let noted = &schema.metadata.annotations;
+        (annotations::match_headers(noted), annotations::path_match(noted))
+    };
+    let is_same =
+        |own: &&FlowSchema| own.name() == schema.name() && own.spec == schema.spec && asked(own) == asked(schema);
     other.schemas.iter().find(|own| is_same(own)).is_some_and(|own| is_built_in(own) == is_built_in(schema))
 }
 

@@ -1,10 +1,11 @@
 //! A request as findings show it, and as tests and calls describe it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use evenkeel_api::Preset;
 use evenkeel_engine::digest::{Kubernetes, PlainPaths};
-use evenkeel_engine::{RequestInfo, User};
+use evenkeel_engine::{KnownHead, RequestHead, RequestInfo, User};
 use serde::{Deserialize, Serialize};
 
 /// A request: who sends it, and what it asks for.
@@ -44,6 +45,9 @@ pub struct Request {
     /// The name of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The headers, for schemas that ask for some.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
 }
 
 // === impl Request ===
@@ -63,6 +67,7 @@ impl Request {
             subresource: text(&info.subresource),
             namespace: text(&info.namespace),
             name: text(&info.name),
+            headers: headers(&info.head),
         }
     }
 
@@ -73,6 +78,17 @@ impl Request {
 
     /// What it asks for, as the classifier sees it. The error says what is missing or wrong in a description.
     pub fn info(&self, preset: Preset) -> Result<RequestInfo<'static>, String> {
+        let mut info = self.info_without_headers(preset)?;
+        if !self.headers.is_empty() {
+            let given = self.headers.iter();
+            info.head = given
+                .fold(KnownHead::default(), |head, (name, value)| head.header(name.as_str(), value.as_str()))
+                .into();
+        }
+        Ok(info)
+    }
+
+    fn info_without_headers(&self, preset: Preset) -> Result<RequestInfo<'static>, String> {
         let text = |text: &Option<String>| text.clone().unwrap_or_default().into();
         match (&self.method, &self.verb) {
             (Some(_), Some(_)) => Err("has a method and a verb; give one of them".to_owned()),
@@ -116,6 +132,12 @@ impl Request {
     }
 }
 
+/// The headers of a head that is written down.
+fn headers(head: &RequestHead<'_>) -> BTreeMap<String, String> {
+    let known = head.known().into_iter().flat_map(|known| &known.headers);
+    known.map(|(name, value)| (name.to_string(), value.to_string())).collect()
+}
+
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -144,6 +166,9 @@ impl fmt::Display for Request {
         write!(f, " by {}", self.user)?;
         if !self.groups.is_empty() {
             write!(f, " ({})", self.groups.join(", "))?;
+        }
+        for (name, value) in &self.headers {
+            write!(f, ", {name}: {value}")?;
         }
         Ok(())
     }

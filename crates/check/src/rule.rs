@@ -75,6 +75,8 @@ rules! {
     UnusedLevel "unused-level" Warning,
     /// A schema takes every authenticated request that is left.
     CatchesEverything "catches-everything" Warning,
+    /// Requests of an ordinary service that match no schema.
+    NoCatchAll "no-catch-all" Warning,
     /// A mandatory object differs from what the server would restore.
     MandatoryEdited "mandatory-edited" Error,
     /// A suggested object differs, and would be put back.

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::RequestHead;
+
 /// Who asks: the effective user (DG-2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -45,6 +47,8 @@ pub struct RequestInfo<'a> {
     pub subresource: Cow<'a, str>,
     /// The name of the object.
     pub name: Cow<'a, str>,
+    /// Its headers and the address of its client, for schemas that ask for them.
+    pub head: RequestHead<'a>,
 }
 
 /// All that a decision about a request depends on.
@@ -99,6 +103,7 @@ impl<'a> RequestInfo<'a> {
             resource: own(self.resource),
             subresource: own(self.subresource),
             name: own(self.name),
+            head: self.head.into_owned(),
         }
     }
 }

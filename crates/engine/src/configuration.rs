@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use evenkeel_api::annotations;
+use evenkeel_api::annotations::{self, FlowBy};
 use evenkeel_api::v1::{FlowDistinguisherMethod, FlowSchema};
 
-use crate::classify::{Classifier, SchemaIndex, distinguisher};
+use crate::classify::{Classifier, SchemaIndex, distinguisher, flow_by};
 use crate::flow_hash::FlowHasher;
+use crate::time::Nanos;
 use crate::{Attributes, Flow, RequestInfo};
 
 /// A compiled configuration: it finds the schema and the level that a request belongs to.
@@ -20,6 +21,7 @@ pub struct Configuration {
     classifier: Classifier,
     schemas: Vec<Schema>,
     catch_all: usize,
+    asks_for_addresses: bool,
 }
 
 /// A flow schema in use.
@@ -33,6 +35,9 @@ pub struct Schema {
     pub level: Arc<LevelInfo>,
     /// The weight of each of its flows, in a level that queues per flow (BM-1).
     pub flow_weight: u16,
+    /// How many seats each of its requests takes; `None`: what is estimated (SF-2).
+    pub seats: Option<u32>,
+    flow_by: Option<FlowBy>,
     distinguisher: Option<FlowDistinguisherMethod>,
     hasher: FlowHasher,
 }
@@ -53,6 +58,8 @@ pub struct LevelInfo {
     pub(crate) seat_cap: Arc<SeatCap>,
     /// How many long-running requests it lets run at a time; `None` for no limit.
     pub max_long_running: Option<u32>,
+    /// How long its requests wait, if they have no deadline of their own; `None`: as the server says (SF-2).
+    pub wait_limit: Option<Nanos>,
 }
 
 /// The most seats that the estimate of a request may give it. It follows the seats of the level, which change without a new
@@ -126,14 +133,15 @@ impl Configuration {
             uid: schema.metadata.uid.as_str().into(),
             level: Arc::clone(level),
             flow_weight: annotations::flow_weight(&schema.metadata.annotations),
+            seats: annotations::seats(&schema.metadata.annotations),
+            flow_by: annotations::flow_by(&schema.metadata.annotations),
             distinguisher: schema.spec.distinguisher_method.clone(),
             hasher: FlowHasher::new(schema.name()),
         });
-        Self {
-            classifier: Classifier::compile(ordered.iter().map(|(schema, _)| *schema)),
-            schemas: schemas.collect(),
-            catch_all,
-        }
+        let schemas: Vec<Schema> = schemas.collect();
+        let asks_for_addresses = schemas.iter().any(|schema| schema.flow_by == Some(FlowBy::Address));
+        let classifier = Classifier::compile(ordered.iter().map(|(schema, _)| *schema));
+        Self { classifier, schemas, catch_all, asks_for_addresses }
     }
 
     /// Where a request belongs (section 2 of the specification). Every request belongs somewhere.
@@ -144,8 +152,14 @@ impl Configuration {
         if !schema.level.has_flows {
             return Classification { index, schema, distinguisher: "", flow_hash: 0 };
         }
-        let distinguisher = distinguisher(schema.distinguisher.as_ref(), attributes);
+        let distinguisher = schema.distinguisher_of(attributes);
         Classification { index, schema, distinguisher, flow_hash: schema.hasher.hash(distinguisher) }
+    }
+
+    /// Whether some schema tells its flows apart by the addresses of clients.
+    #[inline]
+    pub fn asks_for_addresses(&self) -> bool {
+        self.asks_for_addresses
     }
 
     /// The schemas, in the order in which they are tried.
@@ -168,7 +182,21 @@ impl<'a> Classification<'a> {
 // === impl Schema ===
 
 impl Schema {
-    /// What tells its flows apart, if anything does.
+    /// What tells the flow of a request from its others, where its level has flows.
+    #[inline]
+    pub fn distinguisher_of<'a>(&self, attributes: Attributes<'a>) -> &'a str {
+        match &self.flow_by {
+            None => distinguisher(self.distinguisher.as_ref(), attributes),
+            Some(by) => flow_by(by, attributes),
+        }
+    }
+
+    /// What tells its flows apart, if its annotations say so.
+    pub fn flow_by(&self) -> Option<&FlowBy> {
+        self.flow_by.as_ref()
+    }
+
+    /// What tells its flows apart, if its annotations do not say.
     pub fn distinguisher_method(&self) -> Option<&FlowDistinguisherMethod> {
         self.distinguisher.as_ref()
     }

@@ -37,6 +37,7 @@ mod configuration;
 mod engine;
 mod flow;
 mod flow_hash;
+mod request_head;
 mod seat_rounding;
 mod seat_seconds;
 mod work_estimate;
@@ -63,6 +64,7 @@ pub use configuration::{Classification, Configuration, LevelId, LevelInfo, Schem
 pub use engine::{ApplyReport, Engine, EngineEffects, LevelView, Ticket};
 pub use flow::Flow;
 pub use flow_hash::{FlowHasher, flow_hash};
+pub use request_head::{HeadSource, KnownHead, RequestHead};
 pub use seat_seconds::SeatSeconds;
 pub use work_estimate::WorkEstimate;
 

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let flow = flow_control(&std::fs::read_to_string("objects.yaml")?)?;
+    let flow = flow_control()?;
     // For you only: shows what every level is doing.
     let admin = TcpListener::bind("127.0.0.1:9901").await?;
     let dumps = debug::router(flow.clone());
@@ -23,9 +23,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Ten seats, and objects that share them out.
-pub fn flow_control(objects: &str) -> Result<FlowControl, InvalidObjects> {
-    FlowControl::builder().server_concurrency(10).exempt_paths(["/healthz"]).objects(objects).try_build()
+/// Ten seats, and levels that share them.
+pub fn flow_control() -> Result<FlowControl, InvalidObjects> {
+    FlowControl::builder()
+        .server_concurrency(10)
+        .level("paying", |l| l.share(80))
+        .level("free", |l| l.share(20).queue(100).per_client(5))
+        .rule(|r| r.path("/healthz").exempt())
+        .rule(|r| r.group("paying").level("paying"))
+        .rule(|r| r.level("free"))
+        .try_build()
 }
 
 /// The service, with the layer around all of its routes.

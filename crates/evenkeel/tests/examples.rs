@@ -142,10 +142,7 @@ Meanwhile the first one waits for the next free seat at most, and is never rejec
 }
 
 fn cookbook() {
-    let folder = std::env::temp_dir().join(format!("evenkeel-cookbook-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("objects.yaml"), include_str!("../../../examples/tenants.yaml")).unwrap();
-    let mut running = Running(example("cookbook").current_dir(&folder).spawn().unwrap());
+    let mut running = Running(example("cookbook").spawn().unwrap());
     wait_for(8080, &mut running);
     let key = |key: &str| format!("X-Api-Key: {key}\r\n");
     let answer = |status: &str, body: &str| (status.to_owned(), body.to_owned());
@@ -156,5 +153,4 @@ fn cookbook() {
     let (status, levels) = get(9901, "/debug/api_priority_and_fairness/dump_priority_levels", "");
     assert!(status == "200" && levels.starts_with("PriorityLevelName,"), "{status}: {levels}");
     drop(running);
-    fs::remove_dir_all(folder).unwrap();
 }

@@ -127,6 +127,9 @@ pub struct Class {
     /// How many seats its flow gets for each one of a flow of weight 1.
     pub flow_weight: u16,
     seat_cap: Option<u32>,
+    /// The seats of each request and how long it waits, if the objects say so (SF-2).
+    seats: Option<u32>,
+    wait_limit: Option<Nanos>,
 }
 
 /// A request inside of the engine.
@@ -278,6 +281,8 @@ impl<T: Copy> Simulator<T> {
             flow_hash: classification.flow_hash,
             flow_weight: classification.schema.flow_weight,
             seat_cap: level.seat_cap(),
+            seats: classification.schema.seats,
+            wait_limit: level.wait_limit,
         }
     }
 
@@ -316,6 +321,7 @@ impl<T: Copy> Simulator<T> {
         self.run_until(at, outcomes);
         let now = self.begin_event(at);
         let NewRequest { token, service, delay, work, patience } = request;
+        let (work, patience) = (class.seats.map_or(work, WorkEstimate::seats), class.wait_limit.or(patience));
         let flow = Flow::from(class.flow_hash).with_weight(class.flow_weight);
         let mut new = level::NewRequest::new(flow, work);
         if work.is_seatless() {

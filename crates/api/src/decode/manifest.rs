@@ -11,6 +11,7 @@ use super::document::decode_node;
 use super::problem::{Problem, Problems};
 use super::{Document, Node, Position, Unknown, Value, parse_text};
 use crate::path::Path;
+use crate::short::{ShortForm, is_short_form};
 use crate::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec, Status, V1};
 use crate::validate::{self, Context, ValidSpec};
 use crate::{AnyObject, GROUP, HubSpec, Kind, Object, Preset, Version};
@@ -18,7 +19,8 @@ use crate::{AnyObject, GROUP, HubSpec, Kind, Object, Preset, Version};
 /// The objects of a file, decoded, with their defaults, valid, and in the hub version.
 ///
 /// A file holds YAML of one or more documents, or JSON. Besides the two kinds, a document may be a `List`, a
-/// `FlowSchemaList` or a `PriorityLevelConfigurationList`.
+/// `FlowSchemaList` or a `PriorityLevelConfigurationList`. For an ordinary service, it may be a [short form](crate::short), which is
+/// read as the objects that it stands for.
 ///
 /// ```
 /// use evenkeel_api::decode::{Manifest, Strictness};
@@ -115,6 +117,26 @@ impl Manifest {
     }
 }
 
+// === impl ManifestEntry ===
+
+impl ManifestEntry {
+    /// An object that something at this place stands for.
+    pub(crate) fn made(object: AnyObject, at: Position) -> Self {
+        let json = match &object {
+            AnyObject::FlowSchema(schema) => serde_json::to_value(schema),
+            AnyObject::PriorityLevelConfiguration(level) => serde_json::to_value(level),
+        };
+        // The types hold nothing that JSON could not. The status is the server's.
+        let mut json = json.unwrap_or_default();
+        if let Some(members) = json.as_object_mut() {
+            members.remove("status");
+        }
+        let mut tree = Node::from(&json);
+        tree.move_to(at);
+        Self { object, version: Version::V1, at, tree }
+    }
+}
+
 // === impl ManifestReader ===
 
 impl ManifestReader<'_> {
@@ -123,7 +145,25 @@ impl ManifestReader<'_> {
             let message = format!("{}: the name {:?} occurs twice", duplicate.path, duplicate.key);
             self.dropped.push(Problem::new(self.file, duplicate.at, message));
         }
-        self.item(&document.root, &Path::Root, None);
+        if is_short_form(&document.root) {
+            self.short_form(document);
+        } else {
+            self.item(&document.root, &Path::Root, None);
+        }
+    }
+
+    /// Reads the objects that a short form stands for (SF-2).
+    fn short_form(&mut self, document: &Document) {
+        if self.preset != Preset::Plain {
+            let message =
+                "`levels` and `match` are for ordinary services (preset `plain`); for a Kubernetes API, write objects";
+            return self.problem(document.root.at, message);
+        }
+        let form = match ShortForm::from_document(self.file, document) {
+            Ok(form) => form,
+            Err(problems) => return self.problems.extend(problems),
+        };
+        self.entries.extend(form.entries(&document.root));
     }
 
     /// Reads a document, or an item of a list whose type may be known.

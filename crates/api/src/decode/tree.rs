@@ -119,6 +119,21 @@ impl Node {
         Some(text)
     }
 
+    /// Says of the whole tree that it is at this place.
+    pub(super) fn move_to(&mut self, at: Position) {
+        self.at = at;
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.move_to(at)),
+            Value::Map(members) => {
+                for member in members {
+                    member.key_at = at;
+                    member.value.move_to(at);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// How many values the tree holds, this one included, and how many bytes their texts have.
     pub(super) fn size(&self) -> (usize, usize) {
         let sum = |(values, bytes), (more_values, more_bytes)| (values + more_values, bytes + more_bytes);

@@ -20,6 +20,7 @@ mod schema_openapi;
 mod schema_reference;
 mod schema_snapshots;
 mod schema_table;
+mod short_form;
 mod strategies;
 mod validated;
 mod validation_changes;

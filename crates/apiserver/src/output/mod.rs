@@ -29,6 +29,7 @@ pub(crate) use list::{ListMeta, list};
 pub(crate) use object::object;
 pub(crate) use status::{deleted, failure};
 pub(crate) use view::View;
+pub use yaml::to_yaml;
 
 #[cfg(test)]
 pub(crate) use tests::{any_json, read_yaml};

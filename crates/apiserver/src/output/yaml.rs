@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 const KEY_LENGTH_MAX: usize = 1000;
 
 /// The value as a YAML document.
-pub(super) fn to_yaml(value: &Value) -> String {
+pub fn to_yaml(value: &Value) -> String {
     let mut text = String::new();
     write_block(&mut text, value, 0);
     text

@@ -1,16 +1,52 @@
-//! `catches-everything`: a schema that takes every authenticated request that is left.
+//! `catches-everything`: a schema that takes every authenticated request that is left. `no-catch-all`: requests of an ordinary service
+//! that no schema takes.
 
+use evenkeel_api::Preset;
 use evenkeel_api::bootstrap::CATCH_ALL;
+use evenkeel_engine::User;
+use evenkeel_engine::implied_groups::ANONYMOUS;
 
 use crate::analysis::{Analysis, Output};
 use crate::configuration::SearchResult;
 use crate::finding::{Finding, Witness};
 use crate::rule::Rule;
-use crate::space::Point;
+use crate::space::{Point, Sort};
 
 /// What is taken from somebody who is in no other group is taken from everybody who is authenticated, so it is enough to ask which
 /// schema is the last one that such a caller gets to.
 pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
+    match analysis.assumptions.preset {
+        Preset::Kubernetes => catches_everything(analysis, output),
+        // The last schema of an ordinary service is to take what is left.
+        Preset::Plain => no_catch_all(analysis, output),
+    }
+}
+
+/// Looks for a request that only the built-in schema for the rest takes: of somebody in no group, or of somebody anonymous.
+fn no_catch_all(analysis: &Analysis<'_>, output: &mut Output) {
+    let view = &analysis.view;
+    let own = view.configuration.schemas.iter().rev().find_map(|schema| analysis.located(schema));
+    let Some(last) = own else { return };
+    let is_left = |index: usize| view.configuration.schema(index).is_none_or(|schema| schema.name() == CATCH_ALL);
+    let everything = view.space.all(Sort::Path);
+    for user in [analysis.callers.authenticated(), User::new(ANONYMOUS, [""; 0]).with_implied_groups()] {
+        let found = view.find(&user, everything.clone(), &mut output.budget, |first| first.is_none_or(is_left));
+        match found {
+            SearchResult::Nothing => {}
+            SearchResult::Undecided => return output.undecided(Rule::NoCatchAll, last.name()),
+            SearchResult::Point(point) => {
+                let message = "some requests match no schema: they go to the built-in level \"catch-all\", which has few seats and no \
+                               queue";
+                let help = "end with a match for everybody, as `- {level: NAME}`, or with a flow schema that matches everything";
+                let witness = Witness { request: view.example(&user, &point), flow_schema: CATCH_ALL.to_owned() };
+                let finding = Finding::new(Rule::NoCatchAll, last, "spec.rules", message, help);
+                return output.accuse(analysis, last, finding.witness(Some(witness)));
+            }
+        }
+    }
+}
+
+fn catches_everything(analysis: &Analysis<'_>, output: &mut Output) {
     let view = &analysis.view;
     let user = analysis.callers.authenticated();
     let mut last: Option<(usize, Point)> = None;

@@ -43,6 +43,12 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     let (view, callers) = (&analysis.view, &analysis.callers);
     for (index, schema) in view.configuration.schemas.iter().enumerate() {
         let target = QueriedSchema { view, callers, schema, index };
+        if !view.space.tells(schema) {
+            if let Some(located) = analysis.located(schema) {
+                output.undecided(Rule::UnreachableSchema, located.name());
+            }
+            continue;
+        }
         let reach = target.clauses(&mut output.budget);
         let is_unreachable = reach.iter().all(|reach| *reach == Reach::Unreachable);
         let Some(located) = analysis.located(schema).filter(|located| !analysis.is_original(&located.object)) else {

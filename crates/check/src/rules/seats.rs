@@ -5,7 +5,7 @@ use evenkeel_api::v1::{
     CONCURRENCY_SHARES_DEFAULT, LENDABLE_PERCENT_DEFAULT, LimitResponseType, LimitedPriorityLevelConfiguration,
     PriorityLevelConfiguration,
 };
-use evenkeel_api::{Preset, Version};
+use evenkeel_api::{Preset, Version, annotations};
 use evenkeel_engine::borrowing::SeatDivision;
 use evenkeel_engine::controller::{SeatPlan, TooFewSeats};
 use evenkeel_engine::limits::{LevelLimits, shares};
@@ -182,8 +182,9 @@ impl CheckedLevel<'_> {
         let waiting = u64::try_from(queuing.queues).ok()? * u64::try_from(queuing.queue_length_limit).ok()?;
         let nominal = u64::try_from(self.limits.nominal).ok().filter(|nominal| *nominal > 0)?;
         let assumptions = self.analysis.assumptions;
+        let wait_limit = annotations::wait_limit(&self.object.metadata.annotations).unwrap_or(assumptions.wait_limit);
         let drain_ns = u128::from(waiting) * assumptions.service_time.as_nanos() / u128::from(nominal);
-        if drain_ns <= assumptions.wait_limit.as_nanos() {
+        if drain_ns <= wait_limit.as_nanos() {
             return None;
         }
         let tenths = drain_ns / 100_000_000;
@@ -192,7 +193,7 @@ impl CheckedLevel<'_> {
              out after {} s",
             tenths / 10,
             tenths % 10,
-            assumptions.wait_limit.as_secs_f64()
+            wait_limit.as_secs_f64()
         );
         let help = "use fewer or shorter queues, so that clients are told at once, or check with the figures of the server \
                     (`--service-time`, `--wait-limit`, `--seats`)";

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use evenkeel_api::annotations::PathMatch;
+
 use super::Set;
 use super::names::unused;
 
@@ -43,11 +45,23 @@ fn segments(stem: &str) -> Vec<String> {
     if rest.is_empty() { Vec::new() } else { rest.split('/').map(str::to_owned).collect() }
 }
 
+/// Whether an entry stands for itself alone.
+fn is_exact(entry: &str, matching: PathMatch) -> bool {
+    matching == PathMatch::Exact && !entry.ends_with('*')
+}
+
+/// All segments of a path, also an empty one behind the last slash.
+fn exact_segments(path: &str) -> Vec<String> {
+    path.strip_prefix('/').unwrap_or(path).split('/').map(str::to_owned).collect()
+}
+
 // === impl PathsBuilder ===
 
 impl PathsBuilder {
-    pub(crate) fn add(&mut self, entry: &str) {
-        if entry != EVERY {
+    pub(crate) fn add(&mut self, entry: &str, matching: PathMatch) {
+        if is_exact(entry, matching) {
+            self.0.insert(exact_segments(entry));
+        } else if entry != EVERY {
             self.0.insert(segments(stem(entry).0));
         }
     }
@@ -86,11 +100,24 @@ impl Paths {
     }
 
     /// What entries cover.
-    pub(crate) fn covered(&self, entries: &[String]) -> Set {
+    pub(crate) fn covered(&self, entries: &[String], matching: PathMatch) -> Set {
         if entries.iter().any(|entry| entry == EVERY) {
             return self.all();
         }
-        Set::union_of(entries.iter().filter_map(|entry| self.covered_by(entry)))
+        let covered = |entry: &String| {
+            if is_exact(entry, matching) {
+                self.number_of(entry).map(|number| (number, number + 1))
+            } else {
+                self.covered_by(entry)
+            }
+        };
+        Set::union_of(entries.iter().filter_map(covered))
+    }
+
+    /// The number of one path.
+    fn number_of(&self, path: &str) -> Option<u32> {
+        let index = self.mentioned.binary_search(&exact_segments(path)).ok()?;
+        u32::try_from(index * 2).ok()
     }
 
     fn covered_by(&self, entry: &str) -> Option<(u32, u32)> {
@@ -106,6 +133,9 @@ impl Paths {
     /// A path of that number.
     pub(crate) fn example(&self, number: u32) -> String {
         let index = usize::try_from(number / 2).unwrap_or_default();
+        if number.is_multiple_of(2) && self.mentioned.get(index).is_some_and(|path| *path == exact_segments("/")) {
+            return "/".to_owned();
+        }
         let path = self.mentioned.get(index).map(|segments| segments.join("/")).unwrap_or_default();
         match (number.is_multiple_of(2), path.is_empty()) {
             (true, false) => format!("/{path}"),
@@ -157,14 +187,14 @@ mod tests {
         let entries = ["*", "/", "/*", "/a", "/a/", "/a/*", "/a/b", "/a/b/c", "/ab", "/a-b", "/a/b/*", "/z/y/x"];
         let mut builder = PathsBuilder::default();
         for entry in entries {
-            builder.add(entry);
+            builder.add(entry, PathMatch::Below);
         }
         let paths = builder.build();
         assert_eq!(paths.all().iter().count(), 2 * 7);
         for number in paths.all().iter() {
             let example = paths.example(number);
             for entry in entries {
-                let is_covered = paths.covered(&[entry.to_owned()]).contains(number);
+                let is_covered = paths.covered(&[entry.to_owned()], PathMatch::Below).contains(number);
                 assert_eq!(is_covered, covers(entry, &example), "{entry} and {example}");
             }
         }
@@ -174,12 +204,30 @@ mod tests {
     fn sets_of_paths_are_described() {
         let mut builder = PathsBuilder::default();
         for entry in ["/a/*", "/a/b"] {
-            builder.add(entry);
+            builder.add(entry, PathMatch::Below);
         }
         let paths = builder.build();
-        let covered = |entry: &str| paths.covered(&[entry.to_owned()]);
+        let covered = |entry: &str| paths.covered(&[entry.to_owned()], PathMatch::Below);
         assert_eq!(paths.describe(&paths.all()), "any");
         assert_eq!(paths.describe(&covered("/a/b")), "/a/b, /a/b/*");
         assert_eq!(paths.describe(&paths.all().difference(&covered("/a/*"))), "/*, /a");
+    }
+
+    #[test]
+    fn sf_2_exact_paths_stand_for_themselves() {
+        let entries = ["/", "/a", "/a/", "/a/*", "/a/b"];
+        let mut builder = PathsBuilder::default();
+        for entry in entries {
+            builder.add(entry, PathMatch::Exact);
+        }
+        let paths = builder.build();
+        for number in paths.all().iter() {
+            let example = paths.example(number);
+            for entry in entries {
+                let is_covered = paths.covered(&[entry.to_owned()], PathMatch::Exact).contains(number);
+                let expected = entry.strip_suffix('*').map_or(entry == example, |prefix| example.starts_with(prefix));
+                assert_eq!(is_covered, expected, "{entry} and {example}");
+            }
+        }
     }
 }

@@ -5,9 +5,9 @@ use super::Set;
 /// Which attributes requests have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Sort {
-    /// Verb, API group, resource, namespace.
+    /// Verb, API group, resource, namespace, headers.
     Resource,
-    /// Verb and path; the other two sides of a box are always the number 0.
+    /// Verb and path, and at the end headers; the other two sides of a box are always the number 0.
     Path,
 }
 
@@ -15,14 +15,14 @@ pub(crate) enum Sort {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Region {
     pub(crate) sort: Sort,
-    pub(crate) sides: [Set; 4],
+    pub(crate) sides: [Set; 5],
 }
 
 /// One request of a sort: a number on each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Point {
     pub(crate) sort: Sort,
-    pub(crate) sides: [u32; 4],
+    pub(crate) sides: [u32; 5],
 }
 
 // === impl Region ===
@@ -44,7 +44,7 @@ impl Region {
         if self.sort != other.sort {
             return None;
         }
-        let mut sides: [Set; 4] = Default::default();
+        let mut sides: [Set; 5] = Default::default();
         for (side, (mine, theirs)) in sides.iter_mut().zip(self.sides.iter().zip(&other.sides)) {
             *side = mine.intersection(theirs);
         }
@@ -78,7 +78,8 @@ mod tests {
     use super::*;
 
     fn region(sides: [(u32, u32); 4]) -> Region {
-        Region { sort: Sort::Resource, sides: sides.map(|(start, end)| Set::interval(start, end)) }
+        let [a, b, c, d] = sides.map(|(start, end)| Set::interval(start, end));
+        Region { sort: Sort::Resource, sides: [a, b, c, d, Set::interval(0, 1)] }
     }
 
     #[test]
@@ -93,7 +94,8 @@ mod tests {
             let all = (0..3_u32)
                 .flat_map(|a| (0..3).flat_map(move |b| (0..3).flat_map(move |c| (0..3).map(move |d| [a, b, c, d]))));
             for sides in all {
-                let point = Point { sort: Sort::Resource, sides };
+                let [a, b, c, d] = sides;
+                let point = Point { sort: Sort::Resource, sides: [a, b, c, d, 0] };
                 let inside = pieces.iter().filter(|piece| piece.contains(&point)).count();
                 assert_eq!(inside, usize::from(!taken.contains(&point)), "{sides:?}");
             }

@@ -6,3 +6,4 @@ mod oracle;
 mod differences;
 mod faults;
 mod reachability;
+mod short_form;

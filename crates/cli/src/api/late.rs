@@ -1,6 +1,6 @@
 //! An API whose store could not be opened when the process started: it starts when the store is back.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Error, Result};
@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::RunningApi;
+use super::running::SettingsObjects;
 
 /// An API that starts as soon as its store can be opened.
 #[derive(Debug)]
@@ -36,12 +37,12 @@ pub(super) fn copy_instead(folder: &Path, reason: Error) -> Result<ObjectsCopy> 
 // === impl LateApi ===
 
 impl LateApi {
-    /// Tries again and again to `start` the API, which failed for that reason. When it has started, applies the manifests,
-    /// calls `announce`, and hands its objects out.
+    /// Tries again and again to `start` the API, which failed for that reason. When it has started, takes over the objects of the
+    /// settings, calls `announce`, and hands its objects out.
     pub(super) fn start<F: Future<Output = Result<RunningApi>> + Send>(
         start: impl Fn() -> F + Send + 'static,
         mut reason: String,
-        manifests: Option<PathBuf>,
+        of_settings: SettingsObjects,
         objects: oneshot::Sender<ObjectStream>,
         announce: impl FnOnce(&RunningApi) + Send + 'static,
     ) -> Self {
@@ -60,9 +61,7 @@ impl LateApi {
                 }
             };
             tracing::info!("the store is available again; the gateway follows its objects");
-            if let Some(path) = manifests {
-                api.apply_manifests(&path).await;
-            }
+            api.take_over(&of_settings).await;
             announce(&api);
             // The gateway may have gone.
             let _ = objects.send(api.server().objects_for_flow_control());

@@ -21,7 +21,7 @@ use crate::usage::{address, server_name};
 use store::StoreArgs;
 
 pub(crate) use late::LateApi;
-pub(crate) use running::{RunningApi, is_without_store};
+pub(crate) use running::{RunningApi, SettingsObjects, is_without_store};
 pub(crate) use source::ApiObjects;
 
 /// The flags of the API.

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Error, Result, anyhow};
 use evenkeel_api::Preset;
+use evenkeel_api::short::ShortForm;
 use evenkeel_apiserver::{
     ApiServer, ApiServerOptions, DataDir, DataDirError, Failure, GovernedFlow, OtherMetrics, UnwrittenCertificate,
 };
+use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
     AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
     TokenIdentity, memory_limit,
@@ -43,6 +45,17 @@ pub(crate) struct RunningApi {
     copies: Option<JoinHandle<()>>,
 }
 
+/// What the settings say of the objects.
+#[derive(Debug, Clone)]
+pub(crate) enum SettingsObjects {
+    /// Nothing.
+    None,
+    /// Manifests.
+    Manifests(PathBuf),
+    /// Levels and matches.
+    Short(ShortForm),
+}
+
 /// The disk is full, or takes no writes.
 #[derive(Debug)]
 struct DiskRefuses(String);
@@ -53,6 +66,18 @@ fn response_bytes_that_fit(most: usize) -> usize {
     const LEAST: usize = 16 << 20;
     let fits = memory_limit().and_then(|memory| usize::try_from(memory / 8).ok());
     fits.map_or(most, |fits| fits.clamp(LEAST, most))
+}
+
+// === impl SettingsObjects ===
+
+impl From<&Config> for SettingsObjects {
+    fn from(config: &Config) -> Self {
+        match (&config.objects, config.short_form()) {
+            (Some(path), _) => Self::Manifests(path.clone()),
+            (None, Some(form)) => Self::Short(form),
+            (None, None) => Self::None,
+        }
+    }
 }
 
 // === impl RunningApi ===
@@ -109,10 +134,20 @@ impl RunningApi {
     }
 
     /// Applies the manifests at this path, now and whenever they change. Returns when they have been applied once.
-    pub(crate) async fn apply_manifests(&mut self, path: &Path) {
+    async fn apply_manifests(&mut self, path: &Path) {
         let mut source = DirectorySource::new(path).preset(self.preset);
         manifests::apply_next(&self.server, &mut source).await;
         self.manifests = Some(tokio::spawn(manifests::keep_applied(Arc::clone(&self.server), source)));
+    }
+
+    /// Takes over what the settings say of the objects: manifests, now and whenever they change, or levels and matches, if the API
+    /// is new. Returns when that has been applied once.
+    pub(crate) async fn take_over(&mut self, objects: &SettingsObjects) {
+        match objects {
+            SettingsObjects::None => {}
+            SettingsObjects::Manifests(path) => self.apply_manifests(path).await,
+            SettingsObjects::Short(form) => manifests::seed(&self.server, form, self.preset).await,
+        }
     }
 
     pub(crate) fn server(&self) -> &ApiServer {

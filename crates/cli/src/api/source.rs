@@ -10,6 +10,7 @@ use evenkeel_gateway::objects::{NextObjects, ObjectSource, ObjectsError, SourceS
 use tokio::sync::oneshot;
 
 use super::late::{LateApi, copy_instead};
+use super::running::SettingsObjects;
 use super::status::ApiStatus;
 use super::{ApiArgs, RunningApi};
 
@@ -52,7 +53,7 @@ impl ApiObjects {
         let stale = format!("the copy of revision {}, written at {}, because {why}", copy.revision, copy.copied_at);
         tracing::warn!("the gateway starts with {stale}; it keeps trying to open the store");
         let (sender, api) = oneshot::channel();
-        let (folder, manifests) = (folder.to_owned(), config.objects.clone());
+        let (folder, of_settings) = (folder.to_owned(), SettingsObjects::from(config));
         let status = ApiStatus::with_copy(stale);
         let started = Arc::clone(&status);
         let announce = move |api: &RunningApi| {
@@ -66,7 +67,7 @@ impl ApiObjects {
                 async move { RunningApi::start(&args, preset, &folder, governed).await }
             }
         };
-        let late = LateApi::start(start, why, manifests, sender, announce);
+        let late = LateApi::start(start, why, of_settings, sender, announce);
         Ok((Self { origin: Origin::Copy { copy: Some(copy), api }, status }, late))
     }
 }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::service::{SampleService, WORKERS};
 use super::tenant::HEADER;
-use crate::api::{ApiArgs, ApiObjects, RunningApi};
+use crate::api::{ApiArgs, ApiObjects, RunningApi, SettingsObjects};
 use crate::serve;
 
 /// This machine.
@@ -76,7 +76,7 @@ impl Stage {
         evenkeel_gateway::observe::log::init(&config.log)?;
         let (args, data, governed) = (ApiArgs::on(LOOPBACK_PORT), folder.path().join("data"), GovernedFlow::default());
         let mut api = RunningApi::start(&args, config.preset, &data, governed.clone()).await?;
-        api.apply_manifests(&objects).await;
+        api.take_over(&SettingsObjects::Manifests(objects)).await;
         let started = serve::start_with(config, Box::new(ApiObjects::of(&api))).await;
         let gateway = match started {
             Ok(gateway) => gateway,

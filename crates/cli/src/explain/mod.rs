@@ -313,9 +313,12 @@ impl Explain {
             let objects = bootstrap::mandatory().to_objects().chain(suggested).collect();
             return Ok((objects, format!("those that Kubernetes {version} starts with")));
         }
-        let from = match &config.objects {
-            Some(path) => format!("those of {}", path.display()),
-            None => format!("those that the preset {preset} starts with"),
+        let from = match (&config.objects, &self.config) {
+            (Some(path), _) => format!("those of {}", path.display()),
+            (None, Some(file)) if config.short_form().is_some() => {
+                format!("those of `levels` and `match` in {}", file.display())
+            }
+            (None, _) => format!("those that the preset {preset} starts with"),
         };
         let objects = source(config).next().await.map_err(|error| WrongUsage(error.to_string()))?;
         Ok((objects, from))

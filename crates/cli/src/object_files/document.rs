@@ -1,6 +1,7 @@
 //! The documents of a file, with the items of lists as documents of their own.
 
 use evenkeel_api::decode::{Document, Duplicate, Node, Position, Problem, Value, parse_text};
+use evenkeel_api::short::{self, ShortForm, is_short_form};
 use evenkeel_api::{GROUP, Kind, Version};
 use evenkeel_gateway::config::is_settings;
 
@@ -31,6 +32,8 @@ pub(crate) struct FileDocument {
 pub(super) enum Content {
     /// An object of the group.
     Object(Kind, Version),
+    /// An object that a level or a match stands for.
+    ShortForm(Kind),
     /// A document of Evenkeel's own.
     Evenkeel(EvenkeelKind),
 }
@@ -75,7 +78,7 @@ pub(super) fn documents_of(
 
 fn mentions(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
-    MENTIONED.iter().any(|word| text.contains(word))
+    MENTIONED.iter().any(|word| text.contains(word)) || short::KEYS.iter().all(|key| text.contains(&format!("{key}:")))
 }
 
 struct Reader<'a> {
@@ -88,12 +91,29 @@ struct Reader<'a> {
 // === impl Reader ===
 
 impl Reader<'_> {
-    fn document(&mut self, Document { root, duplicates, .. }: Document) {
+    fn document(&mut self, document: Document) {
+        if is_short_form(&document.root) {
+            return self.short_form(&document);
+        }
+        let Document { root, duplicates, .. } = document;
         match self.found(&root, None) {
             Ok(Found::Content(content)) => self.add(root, duplicates, content),
             Ok(Found::List(known)) => self.list(root, &duplicates, known),
             Ok(Found::Other) => {}
             Err((at, message)) => self.problem(at, message),
+        }
+    }
+
+    /// Adds the objects that `levels` and `match` stand for, each at the place of its line.
+    fn short_form(&mut self, document: &Document) {
+        match ShortForm::from_settings(&self.source.name, document) {
+            Ok(form) => {
+                for entry in form.entries(&document.root) {
+                    let content = Content::ShortForm(entry.object.kind());
+                    self.add(entry.tree, Vec::new(), content);
+                }
+            }
+            Err(problems) => self.problems.extend(problems),
         }
     }
 
@@ -140,8 +160,7 @@ impl Reader<'_> {
             // Settings and other YAML files lie beside objects; an object is recognised by its `spec`.
             _ if !self.source.is_named && node.get("spec").is_none() => return Ok(Found::Other),
             _ if is_settings(node) => {
-                let message =
-                    "this looks like a settings file, not objects; pass it with --config, to serve or explain";
+                let message = "this looks like a settings file, not objects; pass it with --config";
                 return Err((node.at, message.to_owned()));
             }
             (None, _, _) => return Err((node.at, format!("apiVersion is missing: use {GROUP}/v1"))),

@@ -34,14 +34,16 @@ pub(crate) struct FileObject<'a> {
 impl<'a> FileObject<'a> {
     /// The object of a document, if it holds one, or every value of the wrong type.
     pub(super) fn decode(document: &'a FileDocument, source: &'a SourceFile) -> Result<Option<Self>, Vec<Problem>> {
-        match document.content {
-            Content::Object(Kind::FlowSchema, version) => {
-                Self::decode_as::<FlowSchemaSpec>(document, source, version).map(Some)
-            }
-            Content::Object(Kind::PriorityLevelConfiguration, version) => {
+        let (kind, version) = match document.content {
+            Content::Object(kind, version) => (kind, version),
+            Content::ShortForm(kind) => (kind, Version::V1),
+            Content::Evenkeel(_) => return Ok(None),
+        };
+        match kind {
+            Kind::FlowSchema => Self::decode_as::<FlowSchemaSpec>(document, source, version).map(Some),
+            Kind::PriorityLevelConfiguration => {
                 Self::decode_as::<PriorityLevelConfigurationSpec>(document, source, version).map(Some)
             }
-            Content::Evenkeel(_) => Ok(None),
         }
     }
 
@@ -82,6 +84,10 @@ impl<'a> FileObject<'a> {
 
     /// What validation finds wrong with the object.
     pub(crate) fn invalid(&self, preset: Preset) -> Vec<Problem> {
+        if preset == Preset::Kubernetes && matches!(self.document.content, Content::ShortForm(_)) {
+            let message = "`levels` and `match` are for ordinary services; add --preset plain, or write objects for a Kubernetes API";
+            return vec![Problem::new(self.file, self.document.root.at, message)];
+        }
         let context = Context { preset, ..Context::from(self.version) };
         let errors: Result<(), FieldErrors> = match &self.object {
             AnyObject::FlowSchema(schema) => validate::create(schema, context),

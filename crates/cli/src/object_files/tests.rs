@@ -93,7 +93,7 @@ fn errors_name_file_line_and_column() {
         message("apiVersion: evenkeel.dev/v2\nkind: ClassificationTest\n"),
         "a.yaml:1:1: unknown apiVersion \"evenkeel.dev/v2\": use evenkeel.dev/v1"
     );
-    let settings = "this looks like a settings file, not objects; pass it with --config, to serve or explain";
+    let settings = "this looks like a settings file, not objects; pass it with --config";
     assert_eq!(message("# Settings\nconcurrency: 5\n"), format!("a.yaml:2:1: {settings}"));
     assert_eq!(message("kind: FlowSchema\n"), "a.yaml:1:1: apiVersion is missing: use flowcontrol.apiserver.k8s.io/v1");
     assert_eq!(

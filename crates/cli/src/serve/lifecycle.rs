@@ -15,16 +15,15 @@ use tokio::runtime;
 use super::reload::{self, End, Settings};
 use super::takeover::{self, Inheritance, Takeover};
 use super::{memory, open_files};
-use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, is_without_store};
+use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, SettingsObjects, is_without_store};
 use crate::exit::{Exit, WrongUsage};
 use crate::signals::{Signals, Wish};
 use crate::terminal::print;
 
 /// Runs a gateway, an API or both until they are asked to shut down.
 pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings, takeover: Takeover) -> Result<Exit> {
-    if !api.api_only {
-        ensure_no_problems(&config.check(), settings.file())?;
-    }
+    let problems = if api.api_only { config.check_short_form() } else { config.check() };
+    ensure_no_problems(&problems, settings.file())?;
     let inheritance = Inheritance::open(&config, takeover, api)?;
     open_files::raise_limit();
     // Requests to the gateway have threads of their own; these are for the API, the admin endpoint and signals.
@@ -163,9 +162,7 @@ impl ApiOfGateway {
         let governed = GovernedFlow::default();
         match RunningApi::start(args, config.preset, folder, governed.clone()).await {
             Ok(mut api) => {
-                if let Some(path) = &config.objects {
-                    api.apply_manifests(path).await;
-                }
+                api.take_over(&config.into()).await;
                 let objects = ApiObjects::of(&api);
                 Ok((Self { state: ApiState::Running(api), governed }, objects))
             }
@@ -194,9 +191,7 @@ impl ApiOfGateway {
 /// Runs an API and nothing else.
 async fn run_api_only(config: &Config, mut api: RunningApi) -> Result<Exit> {
     let mut signals = Signals::listen()?;
-    if let Some(path) = &config.objects {
-        api.apply_manifests(path).await;
-    }
+    api.take_over(&SettingsObjects::from(config)).await;
     announce_api(&api)?;
     while signals.next().await == Wish::Reload {
         tracing::info!("nothing to reload: tokens and certificates are reloaded when their files change");

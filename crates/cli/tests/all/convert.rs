@@ -99,3 +99,35 @@ fn one_file_that_cannot_be_converted_leaves_all_as_they_are() {
     assert_eq!(input.status.code(), Some(2));
     assert!(text(&input.stderr).contains("standard input cannot be changed in place"));
 }
+
+/// SF-2
+#[test]
+fn a_short_form_becomes_objects_and_comes_back() {
+    let folder = TempDir::new().unwrap();
+    let (settings, objects) = (path(&folder, "evenkeel.yaml"), path(&folder, "objects.yaml"));
+    let form = "levels:\n  interactive: {share: 70, lend: 50%}\n  blocked: {share: 0}\nmatch:\n- {path: /healthz, exempt: true}\n\
+                - {header: {X-Plan: [free, trial]}, level: blocked}\n- {level: interactive, weight: 4, per: header:X-Tenant}\n";
+    fs::write(&settings, format!("concurrency: 5\n{form}")).unwrap();
+    let output = run(&["convert", "--to", "objects", &settings]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    fs::write(&objects, &output.stdout).unwrap();
+    assert_eq!(text(&output.stdout).matches("kind: FlowSchema").count(), 3);
+    let back = run(&["convert", "--to", "short", &objects]);
+    assert_eq!((text(&back.stdout), back.status.code()), (form.to_owned(), Some(0)), "{}", text(&back.stderr));
+    let checked = run(&["check", "--strict", "--preset", "plain", &objects]);
+    assert_eq!(text(&checked.stdout), "nothing found in 5 objects\n");
+    let refused = run(&["convert", "--to", "v1", &settings]);
+    assert!(text(&refused.stderr).contains("write its objects with --to objects"), "{}", text(&refused.stderr));
+    fs::write(&objects, OLD).unwrap();
+    let schema = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: s}\nspec: \
+                  {priorityLevelConfiguration: {name: a}, rules: [{subjects: [{kind: User, user: {name: u}}], nonResourceRules: \
+                  [{verbs: [get], nonResourceURLs: [/a]}]}]}\n";
+    fs::write(&objects, format!("{}---\n{schema}", new())).unwrap();
+    let refused = run(&["convert", "--to", "short", &objects]);
+    assert_eq!(refused.status.code(), Some(2));
+    let told = text(&refused.stderr);
+    assert!(
+        told.contains("objects.yaml:7:1: FlowSchema \"s\" cannot be said in short: it matches GET without HEAD"),
+        "{told}"
+    );
+}

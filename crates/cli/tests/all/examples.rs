@@ -89,7 +89,10 @@ fn folder() -> TempDir {
         ("audit.log", &recorded("audit.jsonl")),
         ("kube-apiserver.log", &recorded("httplog.txt")),
         ("access.log", OWN_LOG),
-        ("evenkeel.yaml", "upstreams: [{url: http://127.0.0.1:9000}]\n"),
+        (
+            "evenkeel.yaml",
+            "upstreams: [{url: http://127.0.0.1:9000}]\nlevels: {all: {share: 100}}\nmatch: [{level: all}]\n",
+        ),
         ("cluster.json", &cluster()),
     ] {
         fs::write(root.join(name), text).unwrap();

@@ -13,17 +13,13 @@ mod example;
 
 const EXAMPLE: &str = include_str!("../../../evenkeel/examples/cookbook.rs");
 const TITLE: &str = "10. A Rust service without a gateway";
-/// Where the reader gets the objects from.
-const OBJECTS: &str = "1. Paying tenants before free ones";
 
 pub(crate) fn prepare(session: &mut Session, page: &Page) {
     let printed = page.section(TITLE).file("src/main.rs");
     let (_, code) = EXAMPLE.split_once("\n\n").unwrap();
     assert_eq!(printed, code, "the page must print crates/evenkeel/examples/cookbook.rs after its first comment");
     check_versions(page.section(TITLE).file("Cargo.toml"));
-    let objects = page.section(OBJECTS).file("objects.yaml").to_owned();
-    session.save("objects.yaml", &objects);
-    session.on_cargo_run(move |session| start(session, &objects));
+    session.on_cargo_run(start);
 }
 
 /// The printed dependencies must be those that the example is built with.
@@ -43,11 +39,11 @@ fn version(line: &str) -> &str {
 }
 
 /// What `main` does, at the session's address.
-fn start(session: &mut Session, objects: &str) {
+fn start(session: &mut Session) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let address = session.address();
     runtime.block_on(async {
-        let flow = example::flow_control(objects).unwrap();
+        let flow = example::flow_control().unwrap();
         for (port, router) in [(9901, evenkeel::debug::router(flow.clone())), (8080, example::app(&flow))] {
             let listener = TcpListener::bind(SocketAddr::from((address, port))).await.unwrap();
             tokio::spawn(async { axum::serve(listener, router).await });

@@ -1,5 +1,6 @@
 //! What tells one flow of a flow schema from another (FM-15).
 
+use evenkeel_api::annotations::FlowBy;
 use evenkeel_api::v1::{FlowDistinguisherMethod, FlowDistinguisherMethodType};
 
 use crate::Attributes;
@@ -30,5 +31,16 @@ pub fn distinguisher<'a>(method: Option<&FlowDistinguisherMethod>, attributes: A
         Some(FlowDistinguisherMethodType::ByUser) => &attributes.user.name,
         Some(FlowDistinguisherMethodType::ByNamespace) => &attributes.request.namespace,
         Some(FlowDistinguisherMethodType::Other(_)) | None => "",
+    }
+}
+
+/// The same for a schema that says it by annotation (SF-2). Requests without the header are one flow. Where the address of the client
+/// is not known, the user stands for it.
+pub fn flow_by<'a>(by: &FlowBy, attributes: Attributes<'a>) -> &'a str {
+    let Attributes { user, request } = attributes;
+    match by {
+        FlowBy::Address => request.head.address().unwrap_or(&user.name),
+        FlowBy::Path => &request.path,
+        FlowBy::Header(name) => request.head.header(name).unwrap_or_default(),
     }
 }

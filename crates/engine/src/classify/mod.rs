@@ -31,6 +31,7 @@
 mod clause_set;
 mod distinguisher;
 mod factor;
+mod headers;
 mod listed;
 mod names;
 mod path_index;
@@ -42,13 +43,15 @@ mod some_sets;
 mod subjects;
 mod text_hash;
 
-pub use distinguisher::distinguisher;
+pub use distinguisher::{distinguisher, flow_by};
 
 use std::cmp::Ordering;
 
+use evenkeel_api::annotations::{self, HeaderCondition, HeaderMatch, PathMatch};
 use evenkeel_api::v1::FlowSchema;
 
 use crate::Attributes;
+use headers::Headers;
 use path_index::PathIndex;
 use resource_index::ResourceIndex;
 
@@ -59,6 +62,12 @@ use resource_index::ResourceIndex;
 pub struct Classifier {
     resources: ResourceIndex,
     paths: PathIndex,
+}
+
+/// What the annotations of a schema ask for beyond its rules (SF-2).
+struct Conditions {
+    paths: PathMatch,
+    headers: Option<HeaderMatch>,
 }
 
 /// The place of a flow schema in the order in which a [`Classifier`] was given them, counted from 0.
@@ -92,14 +101,19 @@ pub fn match_order(a: &FlowSchema, b: &FlowSchema) -> Ordering {
 impl Classifier {
     /// A classifier for these schemas, in the order in which they are to be tried.
     pub fn compile<'a>(ordered: impl IntoIterator<Item = &'a FlowSchema>) -> Self {
-        let mut classifier = Self::default();
-        for (index, schema) in ordered.into_iter().enumerate() {
+        let conditional = |schema: &'a FlowSchema| (schema, Conditions::of(schema));
+        let ordered: Vec<(&FlowSchema, Option<Conditions>)> = ordered.into_iter().map(conditional).collect();
+        let headers = || Headers::new(ordered.iter().filter_map(|(_, asked)| asked.as_ref()?.headers.as_ref()));
+        let mut classifier = Self { resources: ResourceIndex::new(headers()), paths: PathIndex::new(headers()) };
+        for (index, (schema, conditions)) in ordered.iter().enumerate() {
+            // No request fits a schema whose headers are not understood.
+            let Some(conditions) = conditions else { continue };
             for rule in &schema.spec.rules {
                 for resource_rule in &rule.resource_rules {
-                    classifier.resources.add(SchemaIndex(index), &rule.subjects, resource_rule);
+                    classifier.resources.add(SchemaIndex(index), &rule.subjects, resource_rule, conditions);
                 }
                 for path_rule in &rule.non_resource_rules {
-                    classifier.paths.add(SchemaIndex(index), &rule.subjects, path_rule);
+                    classifier.paths.add(SchemaIndex(index), &rule.subjects, path_rule, conditions);
                 }
             }
         }
@@ -111,6 +125,21 @@ impl Classifier {
     pub fn classify(&self, attributes: Attributes<'_>) -> Option<SchemaIndex> {
         let Attributes { user, request } = attributes;
         if request.is_resource_request { self.resources.first(user, request) } else { self.paths.first(user, request) }
+    }
+}
+
+// === impl Conditions ===
+
+impl Conditions {
+    /// What a schema asks for; `None` if nothing fits it.
+    fn of(schema: &FlowSchema) -> Option<Self> {
+        let noted = &schema.metadata.annotations;
+        let headers = match annotations::match_headers(noted) {
+            None => None,
+            Some(HeaderCondition::Headers(headers)) => Some(headers),
+            Some(HeaderCondition::NotUnderstood) => return None,
+        };
+        Some(Self { paths: annotations::path_match(noted), headers })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which clauses cover a path (FM-13).
 
+use evenkeel_api::annotations::PathMatch;
+
 use super::clause_set::ClauseSet;
 use super::listed::set_at;
 use super::segments::{ROOT, Segments, cut};
@@ -23,7 +25,7 @@ pub(super) struct Paths {
 
 impl Paths {
     /// Takes in the entries of a clause.
-    pub(super) fn add(&mut self, entries: &[String], clause: usize) {
+    pub(super) fn add(&mut self, entries: &[String], matching: PathMatch, clause: usize) {
         for entry in entries {
             if entry == EVERY {
                 self.every.push(clause);
@@ -32,6 +34,9 @@ impl Paths {
             let node = self.segments.add(entry);
             if let Some(set) = set_at(&mut self.exact, node) {
                 set.push(clause);
+            }
+            if matching == PathMatch::Exact && !entry.ends_with('*') {
+                continue;
             }
             let prefix = entry.strip_suffix('*').unwrap_or(entry);
             // The prefix ends in one `/`, its own or an appended one, which is the one that `below` stands for.

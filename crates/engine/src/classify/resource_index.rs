@@ -2,11 +2,12 @@
 
 use evenkeel_api::v1::{ResourcePolicyRule, Subject};
 
-use super::SchemaIndex;
 use super::clause_set::{ClauseSet, first_of};
+use super::headers::Headers;
 use super::listed::Listed;
 use super::resources::Resources;
 use super::subjects::Subjects;
+use super::{Conditions, SchemaIndex};
 use crate::{RequestInfo, User};
 
 /// The resource rules of all flow schemas, one clause each.
@@ -20,13 +21,25 @@ pub(super) struct ResourceIndex {
     resources: Resources,
     namespaces: Listed,
     cluster_scope: ClauseSet,
+    headers: Headers,
 }
 
 // === impl ResourceIndex ===
 
 impl ResourceIndex {
+    /// For clauses that ask for these headers.
+    pub(super) fn new(headers: Headers) -> Self {
+        Self { headers, ..Self::default() }
+    }
+
     /// Takes in a rule of a schema, after those of all schemas that go before it.
-    pub(super) fn add(&mut self, schema: SchemaIndex, subjects: &[Subject], rule: &ResourcePolicyRule) {
+    pub(super) fn add(
+        &mut self,
+        schema: SchemaIndex,
+        subjects: &[Subject],
+        rule: &ResourcePolicyRule,
+        conditions: &Conditions,
+    ) {
         let clause = self.schemas.len();
         self.schemas.push(schema);
         self.subjects.add(subjects, clause);
@@ -37,6 +50,7 @@ impl ResourceIndex {
         if rule.cluster_scope {
             self.cluster_scope.push(clause);
         }
+        self.headers.add(conditions.headers.as_ref(), clause);
     }
 
     /// The first schema that has a rule for that request.
@@ -51,7 +65,8 @@ impl ResourceIndex {
                 let bits = namespaces.narrow(place, bits);
                 let bits = resources.narrow(place, bits);
                 let bits = verbs.narrow(place, bits);
-                api_groups.narrow(place, bits)
+                let bits = api_groups.narrow(place, bits);
+                self.headers.narrow(place, bits, &request.head)
             });
             first = first.into_iter().chain(found).min();
         });

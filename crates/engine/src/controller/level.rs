@@ -9,6 +9,7 @@ use crate::borrowing::{AdjustedLevel, DemandStatistics, LevelDemand, Stake};
 use crate::configuration::{LevelId, LevelInfo, SeatCap};
 use crate::limits::{LevelLimits, shares};
 use crate::queue_set::{Mode, QueueSetConfig};
+use crate::time::Nanos;
 use crate::work::level_cap;
 
 /// A level in play: configured, built in, or on its way out.
@@ -94,6 +95,12 @@ impl ControlledLevel {
         annotations::max_long_running(&self.object.metadata.annotations)
     }
 
+    /// How long its requests wait, if they have no deadline of their own; `None`: as the server says.
+    pub fn wait_limit(&self) -> Option<Nanos> {
+        let limit = annotations::wait_limit(&self.object.metadata.annotations)?;
+        Nanos::try_from(limit.as_nanos()).ok()
+    }
+
     /// Takes over the limits that a digest has found (CC-16).
     pub(super) fn set_limits(&mut self, limits: LevelLimits) {
         self.limits = limits;
@@ -146,6 +153,7 @@ impl ControlledLevel {
             has_flows: self.mode.has_flows(),
             seat_cap: Arc::clone(&self.seat_cap),
             max_long_running: self.max_long_running(),
+            wait_limit: self.wait_limit(),
         }
     }
 }

@@ -148,6 +148,7 @@ impl Asked {
             resource: (&*self.resource).into(),
             subresource: (&*self.subresource).into(),
             name: (&*self.name).into(),
+            ..RequestInfo::default()
         }
     }
 }

@@ -85,6 +85,7 @@ impl<'a> From<&'a Info> for RequestInfo<'a> {
             resource: info.resource.as_str().into(),
             subresource: info.subresource.as_str().into(),
             name: info.name.as_str().into(),
+            ..Self::default()
         }
     }
 }

@@ -42,4 +42,5 @@ mod queue_set_trace;
 mod queue_set_traces;
 mod running_costs;
 mod seatless;
+mod short_form;
 mod timeouts;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use evenkeel_api::Preset;
 use evenkeel_api::bootstrap::EXEMPT;
 use evenkeel_api::build::RuleBuilder;
+use evenkeel_api::short::ShortForm;
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_engine::LevelId;
 use evenkeel_engine::borrowing::DivideSeats;
@@ -26,13 +27,15 @@ use crate::control::upkeep::Keeper;
 #[derive(Debug, Clone)]
 #[must_use = "call `build` or `try_build` at the end"]
 pub struct FlowControlBuilder {
-    preset: Preset,
+    pub(super) preset: Preset,
     server_concurrency: u32,
     division: DivisionChoice,
     listeners: Listeners,
     wait_limit: Duration,
     clock: Option<ManualClock>,
     given: GivenObjects,
+    /// Levels and rules, which stand for objects.
+    pub(super) short: ShortForm,
     exempt_paths: Vec<String>,
     has_keeper: bool,
 }
@@ -311,8 +314,13 @@ impl FlowControlBuilder {
     /// let invalid = FlowControl::builder().objects("kind: FlowSchema").drive_by_hand().try_build().unwrap_err();
     /// assert!(invalid.to_string().contains("apiVersion is missing"));
     /// ```
-    pub fn try_build(self) -> Result<FlowControl, InvalidObjects> {
+    pub fn try_build(mut self) -> Result<FlowControl, InvalidObjects> {
         let (exempt_paths, mut problems) = exempt_schema(&self.exempt_paths);
+        match self.short_objects(self.given.objects.is_some()) {
+            Ok(None) => {}
+            Ok(Some(objects)) => self.given.add(objects),
+            Err(found) => problems.extend(found),
+        }
         problems.extend(self.given.problems(exempt_paths.as_ref(), self.preset));
         InvalidObjects::none_in(problems)?;
         let clock = self.clock.map_or_else(|| Clock::Tokio(tokio::time::Instant::now()), Clock::Manual);
@@ -359,6 +367,7 @@ impl Default for FlowControlBuilder {
             wait_limit: WAIT_LIMIT_DEFAULT,
             clock: None,
             given: GivenObjects::default(),
+            short: ShortForm::default(),
             exempt_paths: Vec::new(),
             has_keeper: true,
         }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use evenkeel_engine::Attributes;
-use evenkeel_engine::classify::distinguisher;
 
 use crate::control::snapshot::Destination;
 
@@ -38,7 +37,12 @@ impl Class {
     /// What tells the flow of a request of this class from the other flows of its flow schema; empty if nothing does (FM-14).
     pub fn flow_distinguisher<'a>(&self, attributes: Attributes<'a>) -> &'a str {
         let schema = self.0.schema();
-        if schema.level.has_flows { distinguisher(schema.distinguisher_method(), attributes) } else { "" }
+        if schema.level.has_flows { schema.distinguisher_of(attributes) } else { "" }
+    }
+
+    /// Whether an annotation of the flow schema says what tells its flows apart: then attributes need a path, headers or an address.
+    pub fn is_flow_by_annotation(&self) -> bool {
+        self.0.schema().flow_by().is_some()
     }
 
     /// The names and UIDs, which tell classes apart.

@@ -237,6 +237,11 @@ impl FlowControl {
         control.controller.check_seats(objects, control.controller.server_limit())
     }
 
+    /// The same on a server with so many seats.
+    pub fn check_objects_with(&self, objects: &Objects, seats: u32) -> Result<(), TooFewSeats> {
+        self.shared.control().controller.check_seats(objects, seats.into())
+    }
+
     /// The same for the objects that it follows, on a server with so many seats.
     pub fn check_server_concurrency(&self, seats: u32) -> Result<(), TooFewSeats> {
         let control = self.shared.control();
@@ -285,6 +290,13 @@ impl FlowControl {
             }
             Change::Objects(Box::new(controller.set_newcomer_wait(wait, changes, now)))
         });
+    }
+
+    /// Whether some flow schema tells its flows apart by the addresses of clients (`evenkeel.dev/flow-by: address`). Whoever knows
+    /// them adds [`ClientAddress`](crate::identify::ClientAddress) to requests then.
+    #[inline]
+    pub fn asks_for_addresses(&self) -> bool {
+        self.shared.snapshot.load().configuration.asks_for_addresses()
     }
 
     /// How levels borrow seats from each other.
@@ -393,7 +405,10 @@ impl FlowControl {
     fn try_admit<E: Fn(&LevelInfo) -> WorkEstimate>(&self, request: &Incoming<'_, E>) -> Option<Place> {
         let snapshot = self.shared.snapshot.load();
         let class = snapshot.configuration.classify(request.attributes);
-        let work = (request.estimate)(&class.schema.level);
+        let work = match class.schema.seats {
+            Some(seats) => WorkEstimate::seats(seats),
+            None => (request.estimate)(&class.schema.level),
+        };
         let destination = snapshot.destination(class.index);
         let Destination { level, upkeep, long_running, .. } = &**destination;
         let mut wakers = Wakers::default();
@@ -426,7 +441,7 @@ impl FlowControl {
             trace::rejected(class.schema, work, reason);
             return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), None, destination))));
         }
-        let wait_limit = request.patience.limit(self.shared.wait_limit(), self.shared.preset);
+        let wait_limit = request.patience.limit(self.shared.wait_limit_of(&class.schema.level), self.shared.preset);
         let wait_until = now + nanos(wait_limit);
         let watches = request.watches;
         let arriving = Arriving { flow: class.flow(), work, wait_until, mark, details, watches, is_long_running };
@@ -579,6 +594,13 @@ impl Drop for Shared {
 impl Shared {
     pub(crate) fn wait_limit(&self) -> Duration {
         Duration::from_nanos(self.wait_limit_ns.load(Ordering::Relaxed))
+    }
+
+    /// How long requests of a level wait, if nothing else is said.
+    #[inline]
+    pub(crate) fn wait_limit_of(&self, level: &LevelInfo) -> Duration {
+        let limit = level.wait_limit.and_then(|limit| u64::try_from(limit).ok());
+        limit.map_or_else(|| self.wait_limit(), Duration::from_nanos)
     }
 
     pub(crate) fn now(&self) -> Instant {

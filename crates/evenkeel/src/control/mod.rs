@@ -29,6 +29,7 @@ pub(crate) mod request;
 pub(crate) mod retry;
 pub(crate) mod seat_division;
 pub(crate) mod seat_times;
+mod short_form;
 pub(crate) mod snapshot;
 pub(crate) mod trace;
 pub(crate) mod uid_headers;

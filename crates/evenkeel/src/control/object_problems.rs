@@ -241,6 +241,14 @@ impl ObjectProblem {
     }
 }
 
+impl ObjectProblem {
+    /// A problem of levels and rules that were given by methods.
+    pub(crate) fn of_short_form(field: &str, message: &str) -> Self {
+        let (field, message) = (field.to_owned(), message.to_owned());
+        Self { at: None, kind: None, name: String::new(), field, message, help: "".into() }
+    }
+}
+
 impl From<Problem> for ObjectProblem {
     /// A problem of a text.
     fn from(problem: Problem) -> Self {

@@ -10,6 +10,7 @@ pub(crate) mod extract;
 pub(crate) mod flow_layer;
 pub(crate) mod future;
 pub mod grpc;
+pub(crate) mod head;
 pub mod identify;
 pub(crate) mod occupancy;
 pub(crate) mod refusal;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evenkeel_api::Preset;
 use evenkeel_engine::digest::DigestError;
-use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User};
+use evenkeel_engine::{Attributes, LevelInfo, RequestHead, RequestInfo, User};
 use http::header::{HeaderValue, UPGRADE};
 use http::request::Parts;
 use http::{Method, Response};
@@ -21,6 +21,7 @@ use crate::layer::body::FlowBody;
 use crate::layer::boxed::BoxDigest;
 use crate::layer::deadline;
 use crate::layer::digest::{Digest, Digested, query};
+use crate::layer::head::PartsHead;
 use crate::layer::identify::{Identify, Unidentified, without_system_names};
 use crate::layer::occupancy::Occupancy;
 use crate::layer::refusal::{Refusal, Refusals};
@@ -85,6 +86,11 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
         digested: Result<Digested<'_, D::Extra>, DigestError>,
         parts: &Parts,
     ) -> Verdict<H::User, D::Extra, B> {
+        let head = PartsHead(parts);
+        let mut digested = digested;
+        if let Ok(found) = &mut digested {
+            found.info.head = RequestHead::borrowed(&head);
+        }
         let refused = |refusal: Refusal| Verdict::Refused(self.settings.refusals.respond(refusal, parts));
         // Looked at where it is: it is large.
         let found = match &digested {

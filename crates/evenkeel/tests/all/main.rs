@@ -41,6 +41,7 @@ mod running_costs;
 mod seat_times;
 #[path = "../service/mod.rs"]
 mod service;
+mod short_form;
 mod subscriber;
 mod timeouts;
 mod wakers;

@@ -56,6 +56,7 @@ impl Config {
         problems.own_address(self);
         problems.health(&self.health);
         problems.files(self, look_at);
+        problems.0.extend(self.check_short_form());
         problems.identity(self);
         problems.requests(self);
         problems.responses(self);

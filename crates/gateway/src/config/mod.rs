@@ -17,8 +17,8 @@ mod own_address;
 mod paths;
 mod read;
 mod responses;
+mod short;
 mod socket_mode;
-mod spelling;
 mod tracing;
 mod upstream;
 mod upstream_address;
@@ -27,6 +27,7 @@ mod wording;
 use std::path::PathBuf;
 
 use evenkeel_api::Preset;
+use evenkeel_api::short::{ShortLevels, ShortRule};
 use evenkeel_identity::config::duration;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +80,12 @@ pub struct Config {
     pub flow_control: FlowControlConfig,
     /// A manifest or a folder of manifests with the objects to follow. Without one, those of the preset.
     pub objects: Option<PathBuf>,
+    /// The levels, in short: each has a share of the seats. With `match` they stand for objects, so there is no `objects` beside them.
+    #[serde(skip_serializing_if = "ShortLevels::is_empty")]
+    pub levels: ShortLevels,
+    /// Which requests go to which level, in short: the first match counts.
+    #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<ShortRule>,
     /// Who is calling.
     pub identity: IdentityConfig,
     /// What is asked, and what it costs.
@@ -117,6 +124,8 @@ impl Default for Config {
             concurrency: 600,
             flow_control: FlowControlConfig::default(),
             objects: None,
+            levels: ShortLevels::default(),
+            matches: Vec::new(),
             identity: IdentityConfig::default(),
             requests: RequestsConfig::default(),
             responses: ResponsesConfig::default(),

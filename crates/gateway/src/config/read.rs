@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use evenkeel_api::GROUP;
-use evenkeel_api::decode::{Node, Position, SyntaxError, Value, parse_yaml};
+use evenkeel_api::decode::{Node, Position, Problems, SyntaxError, Value, parse_yaml};
+use evenkeel_api::short::{self, ShortForm, is_short_form};
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, Options};
 
 use super::{Config, paths, wording};
@@ -20,6 +21,9 @@ pub enum ConfigError {
         /// Why.
         source: std::io::Error,
     },
+    /// Its levels and matches are wrong.
+    #[error("{0}")]
+    Short(Problems),
     /// The file is no configuration.
     #[error("{file}:{line}:{column}: {message}")]
     Text {
@@ -78,6 +82,7 @@ impl Config {
         if text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#')) {
             return Ok(Self::default());
         }
+        check_short_form(name, text)?;
         serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
             let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
             let at = Position { line: position(line), column: position(column) };
@@ -122,7 +127,20 @@ pub fn is_settings(root: &Node) -> bool {
     let Value::Map(members) = &root.value else { return false };
     let known = serde_json::to_value(Config::default()).unwrap_or_default();
     let has = |name: &str| members.iter().any(|member| member.key == name);
-    !has("apiVersion") && !has("kind") && members.iter().any(|member| known.get(&member.key).is_some())
+    let is_known = |name: &str| known.get(name).is_some() || short::KEYS.contains(&name);
+    !has("apiVersion") && !has("kind") && members.iter().any(|member| is_known(&member.key))
+}
+
+/// Levels and matches are read from the tree first, which knows the place of everything.
+fn check_short_form(name: &str, text: &str) -> Result<(), ConfigError> {
+    // What is no YAML at all is told by whoever reads the rest.
+    let Ok(documents) = parse_yaml(text.as_bytes()) else { return Ok(()) };
+    match documents.first() {
+        Some(document) if is_short_form(&document.root) => {
+            ShortForm::from_settings(name, document).map(drop).map_err(ConfigError::Short)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a document is that holds an object instead of settings.

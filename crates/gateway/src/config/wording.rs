@@ -1,9 +1,8 @@
 //! What is wrong with a value, in the words of settings instead of those of YAML.
 
 use evenkeel_api::decode::Value;
+use evenkeel_api::spelling;
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
-
-use super::spelling;
 
 /// What is wrong with a setting that is there twice, and what to do.
 pub(super) const DUPLICATE: &str = "appears twice; write it once, with all that belongs to it";

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use evenkeel::FlowControl;
 use evenkeel::division::Borrowing;
+use evenkeel_api::short::ShortForm;
 use evenkeel_engine::controller::{Objects, TooFewSeats};
 use evenkeel_identity::RequestRulesError;
 use tokio::sync::watch;
@@ -53,6 +54,8 @@ pub struct Gateway {
     /// What a successor may take over, if there may be one.
     offered: Vec<ListenSocket>,
     admin_address: Option<SocketAddr>,
+    /// Whether the objects are those of the levels and matches in the settings.
+    follows_settings: bool,
     pub(crate) shared: Arc<SharedByWorkers>,
     pub(crate) generations: watch::Sender<Arc<Generation>>,
     /// Looks after the certificates of the upstreams that there are.
@@ -210,6 +213,7 @@ impl Gateway {
             last: Objects::default(),
         };
         governing.apply(objects.next().await?)?;
+        let follows_settings = objects.follows_settings();
         if let Some(source) = objects.status() {
             readiness.set_source(source);
         }
@@ -234,7 +238,7 @@ impl Gateway {
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
         let mut background = vec![
-            BackgroundTask(tokio::spawn(follow(objects, governing))),
+            BackgroundTask(tokio::spawn(follow(objects, governing, followed.clone()))),
             BackgroundTask(tokio::spawn(keep_fresh(tls_files))),
             BackgroundTask(tokio::spawn(flush_rejections(rejections))),
             BackgroundTask(tokio::spawn(compare_upstreams(followed.clone()))),
@@ -275,6 +279,7 @@ impl Gateway {
             socket_files,
             offered,
             admin_address,
+            follows_settings,
             shared,
             generations,
             upstream_files,
@@ -466,14 +471,42 @@ fn buffer_limit_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn(
 }
 
 /// Follows what the source says, for as long as there is something to say.
-async fn follow(mut objects: Box<dyn ObjectSource>, mut governing: Governing) {
+async fn follow(
+    mut objects: Box<dyn ObjectSource>,
+    mut governing: Governing,
+    mut generations: watch::Receiver<Arc<Generation>>,
+) {
+    let follows_settings = objects.follows_settings();
+    let mut form = generations.borrow_and_update().config.short_form();
     loop {
-        match objects.next().await {
+        let next = tokio::select! {
+            next = objects.next() => next,
+            new = changed_objects(&mut generations, &mut form), if follows_settings => Ok(new),
+        };
+        match next {
             Ok(new) => match governing.apply(new) {
                 Ok(()) => tracing::info!("the objects changed and are in effect"),
                 Err(too_few) => refuse(&governing.metrics, &StartError::from(too_few)),
             },
             Err(error) => refuse(&governing.metrics, &error),
+        }
+    }
+}
+
+/// The objects of the next settings whose levels and matches differ. Dropping the future loses nothing.
+async fn changed_objects(generations: &mut watch::Receiver<Arc<Generation>>, form: &mut Option<ShortForm>) -> Objects {
+    loop {
+        if generations.changed().await.is_err() {
+            // The gateway is gone.
+            return std::future::pending().await;
+        }
+        let config = Arc::clone(&generations.borrow_and_update().config);
+        let now = config.short_form();
+        if now != *form
+            && let Some(objects) = config.short_objects()
+        {
+            *form = now;
+            return objects.with_mandatory_levels();
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use evenkeel::division::Borrowing;
+use evenkeel_api::short;
 
 use crate::config::Config;
 use crate::gateway::generation::Generation;
@@ -30,14 +31,25 @@ impl Gateway {
     /// served under them; requests that run keep those that they began with. If anything is wrong with them, nothing changes.
     pub async fn reconfigure(&mut self, mut config: Config) -> Result<Reconfigured, StartError> {
         let before = Arc::clone(&self.generations.borrow());
+        // Where objects come from stays as it is; levels and matches that are the objects may change.
+        let may_change = self.follows_settings && config.short_form().is_some();
+        let is_fixed = |name: &str| needs_restart(name) || is_of_short_form(name) && !may_change;
         let (needs_restart, changed): (Vec<_>, Vec<_>) =
-            before.config.differences(&config).into_iter().partition(|name| needs_restart(name));
+            before.config.differences(&config).into_iter().partition(|name| is_fixed(name));
+        if !may_change {
+            config.levels.clone_from(&before.config.levels);
+            config.matches.clone_from(&before.config.matches);
+        }
         keep_fixed(&before.config, &mut config);
         if changed.is_empty() {
             self.shared.metrics.settings_are_in_effect();
             return Ok(Reconfigured { changed, needs_restart });
         }
-        let opened = match self.flow().check_server_concurrency(config.concurrency) {
+        let enough = match config.short_objects().filter(|_| self.follows_settings) {
+            Some(objects) => self.flow().check_objects_with(&objects.with_mandatory_levels(), config.concurrency),
+            None => self.flow().check_server_concurrency(config.concurrency),
+        };
+        let opened = match enough {
             Ok(()) => Generation::open(config, Some(&before), &self.shared.metrics).await,
             Err(too_few) => Err(too_few.into()),
         };
@@ -78,6 +90,10 @@ impl Gateway {
 fn needs_restart(name: &str) -> bool {
     let is = |fixed: &str| name.strip_prefix(fixed).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     NEEDS_RESTART.into_iter().any(is)
+}
+
+fn is_of_short_form(name: &str) -> bool {
+    short::KEYS.iter().any(|key| name.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }
 
 /// What needs a restart stays as it is.

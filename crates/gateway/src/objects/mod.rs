@@ -6,6 +6,7 @@
 mod directory;
 mod fixed;
 mod manifests;
+mod settings;
 
 use std::fmt;
 use std::future::Future;
@@ -19,6 +20,7 @@ use crate::config::Config;
 
 pub use directory::DirectorySource;
 pub use fixed::Fixed;
+pub use settings::FromSettings;
 
 /// Where the objects come from: a folder of manifests, or an API server.
 pub trait ObjectSource: Send + 'static {
@@ -27,6 +29,11 @@ pub trait ObjectSource: Send + 'static {
     ///
     /// Dropping the future loses nothing.
     fn next(&mut self) -> NextObjects<'_>;
+
+    /// Whether the objects are those of the levels and matches in the settings, and change with them.
+    fn follows_settings(&self) -> bool {
+        false
+    }
 
     /// What is known of the source while the gateway follows it; none if there is nothing to know.
     fn status(&self) -> Option<Arc<dyn SourceStatus>> {
@@ -59,10 +66,11 @@ pub struct ObjectsError(
     pub String,
 );
 
-/// The source that the settings name: manifests, or the objects of the preset.
+/// The source that the settings name: manifests, levels and matches, or the objects of the preset.
 pub fn source(config: &Config) -> Box<dyn ObjectSource> {
-    match &config.objects {
-        Some(path) => Box::new(DirectorySource::new(path).preset(config.preset)),
-        None => Box::new(Fixed::new(config.preset.into())),
+    match (&config.objects, config.short_objects()) {
+        (Some(path), _) => Box::new(DirectorySource::new(path).preset(config.preset)),
+        (None, Some(objects)) => Box::new(FromSettings::new(objects)),
+        (None, None) => Box::new(Fixed::new(config.preset.into())),
     }
 }

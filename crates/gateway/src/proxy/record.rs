@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use evenkeel::request::{Class, SeatTimes};
 use evenkeel::{Admitted, Rejected};
 use evenkeel_engine::queue_set::Rejection;
-use evenkeel_engine::{Attributes, RequestInfo, User};
+use evenkeel_engine::{Attributes, KnownHead, RequestInfo, User};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 
 use crate::observe::access_log::{AccessLine, AccessLog, LineClass};
@@ -315,8 +315,13 @@ impl RequestRecord {
 
     fn with_flow<T>(&self, with: impl FnOnce(Option<LineClass<'_>>) -> T) -> T {
         let Some((class, seats)) = &self.class else { return with(None) };
-        let request =
+        let mut request =
             RequestInfo { namespace: self.namespace.as_deref().unwrap_or("").into(), ..RequestInfo::default() };
+        if class.is_flow_by_annotation() {
+            // Headers are gone by now: a flow by header has no name in the log.
+            request.path = self.uri.path().into();
+            request.head = KnownHead::default().address(self.client.to_canonical().to_string()).into();
+        }
         let nobody = User::default();
         let attributes = Attributes { user: self.user.as_deref().unwrap_or(&nobody), request: &request };
         let flow = class.flow_distinguisher(attributes);

@@ -42,6 +42,7 @@ mod requests;
 mod retries;
 mod route_timeouts;
 mod seats;
+mod short_form;
 mod slow_clients;
 mod smuggling;
 #[path = "../support/mod.rs"]

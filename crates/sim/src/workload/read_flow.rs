@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use evenkeel_api::Preset;
 use evenkeel_engine::digest::{Kubernetes, PlainPaths, Query};
 use evenkeel_engine::time::{MILLISECOND, Nanos};
-use evenkeel_engine::{RequestInfo, User};
+use evenkeel_engine::{KnownHead, RequestInfo, User};
 
 use super::fields::{Field, Fields, Map};
 use super::read::COUNT_MAX;
@@ -103,9 +103,30 @@ fn required<'n, T>(
 }
 
 fn read_request(fields: &mut Fields, field: &Field<'_>, preset: Preset) -> Option<(RequestInfo<'static>, Box<str>)> {
-    const NAMES: &[&str] =
-        &["method", "path", "verb", "apiGroup", "apiVersion", "resource", "subresource", "namespace", "name"];
-    let map = fields.map(field, NAMES)?;
+    let map = fields.map(field, &[NAMES, &["headers", "address"]].concat())?;
+    let (mut request, query) = read_target(fields, field, &map, preset)?;
+    let mut head = KnownHead::default();
+    if let Some(headers) = map.get("headers") {
+        for (name, value) in fields.entries(&headers)? {
+            head = head.header(name, fields.text(&value)?);
+        }
+    }
+    if let Some(address) = map.get("address") {
+        head = head.address(fields.text(&address)?);
+    }
+    if head != KnownHead::default() {
+        request.head = head.into();
+    }
+    Some((request, query))
+}
+
+/// What is asked for, and the query.
+fn read_target(
+    fields: &mut Fields,
+    field: &Field<'_>,
+    map: &Map<'_>,
+    preset: Preset,
+) -> Option<(RequestInfo<'static>, Box<str>)> {
     let mut text = |name: &str| map.get(name).map_or(Some(String::new()), |field| fields.text(&field));
     let [method, path, verb, group, version, resource, subresource, namespace, name] =
         NAMES.iter().map(|name| text(name)).collect::<Option<Vec<_>>>()?.try_into().ok()?;
@@ -144,9 +165,14 @@ fn read_request(fields: &mut Fields, field: &Field<'_>, preset: Preset) -> Optio
         resource: resource.into(),
         subresource: subresource.into(),
         name: name.into(),
+        ..RequestInfo::default()
     };
     Some((request, "".into()))
 }
+
+/// The parts of what is asked for.
+const NAMES: &[&str] =
+    &["method", "path", "verb", "apiGroup", "apiVersion", "resource", "subresource", "namespace", "name"];
 
 fn read_arrivals(fields: &mut Fields, field: &Field<'_>) -> Option<Arrivals> {
     match fields.choice(field, &["closed", "poisson", "periodic", "burst"])? {

@@ -1,5 +1,6 @@
 //! The reference of both kinds for people, in Markdown.
 
+mod annotations;
 mod older_versions;
 mod section;
 
@@ -34,6 +35,7 @@ strategic merge patch do with an existing list: they replace it as a whole, or m
 pub fn markdown_reference() -> String {
     let mut page = OPENING.to_owned();
     page += &sections(Version::V1, &Kind::ALL);
+    page.push_str(&annotations::section());
     page.push_str(&older_versions::section());
     page
 }

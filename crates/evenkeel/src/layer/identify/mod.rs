@@ -13,6 +13,7 @@ use evenkeel_engine::implied_groups::{AUTHENTICATED, UNAUTHENTICATED};
 use http::StatusCode;
 use http::request::Parts;
 
+pub use crate::layer::head::ClientAddress;
 pub use extension::{FromExtension, ToUser};
 pub use headers::TrustedHeaders;
 pub use peer::PeerAddress;

@@ -3,6 +3,7 @@
 //! Every part is tried by the real classifier, in a flow schema whose other parts match everything. So there is no second
 //! implementation of what matches.
 
+use evenkeel_api::annotations::{MATCH_HEADERS, MATCH_PATHS};
 use evenkeel_api::v1::{
     FlowSchema, NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject, SubjectKind, UserSubject,
 };
@@ -13,6 +14,14 @@ use evenkeel_engine::classify::Classifier;
 pub(super) enum Outcome {
     Matched(String),
     Failed(String),
+}
+
+/// What parts are tried with.
+#[derive(Clone, Copy)]
+struct Tried<'a> {
+    attributes: Attributes<'a>,
+    /// What the flow schema says of how paths match.
+    exact: Option<&'a str>,
 }
 
 /// How far a rule got.
@@ -26,8 +35,13 @@ struct Attempt {
 
 /// Tries a flow schema.
 pub(super) fn outcome(schema: &FlowSchema, attributes: Attributes<'_>) -> Outcome {
+    if !has_headers(schema, attributes) {
+        return Outcome::Failed(format!("metadata.annotations[{MATCH_HEADERS}]"));
+    }
+    let exact = schema.metadata.annotations.get(MATCH_PATHS).cloned();
+    let tried = Tried { attributes, exact: exact.as_deref() };
     let rules = schema.spec.rules.iter().enumerate();
-    let attempts = rules.flat_map(|(number, rule)| attempts(&format!("spec.rules[{number}]"), rule, attributes));
+    let attempts = rules.flat_map(|(number, rule)| attempts(&format!("spec.rules[{number}]"), rule, tried));
     let mut best: Option<Attempt> = None;
     for attempt in attempts {
         if attempt.failed.is_none() {
@@ -41,16 +55,16 @@ pub(super) fn outcome(schema: &FlowSchema, attributes: Attributes<'_>) -> Outcom
 }
 
 /// Tries everything that one rule lists for requests of this kind.
-fn attempts(path: &str, rule: &PolicyRulesWithSubjects, attributes: Attributes<'_>) -> Vec<Attempt> {
-    let has_subject = matches(attributes, rule.subjects.clone(), [every_resource()], [every_path()]);
+fn attempts(path: &str, rule: &PolicyRulesWithSubjects, tried: Tried<'_>) -> Vec<Attempt> {
+    let has_subject = matches(tried, rule.subjects.clone(), [every_resource()], [every_path()]);
     if !has_subject {
         return vec![Attempt { matching: 0, failed: Some(format!("{path}.subjects")), rule: path.to_owned() }];
     }
-    let (list, attempts): (_, Vec<Attempt>) = if attributes.request.is_resource_request {
-        let tried = |(number, rule)| try_resource_rule(format!("{path}.resourceRules[{number}]"), rule, attributes);
+    let (list, attempts): (_, Vec<Attempt>) = if tried.attributes.request.is_resource_request {
+        let tried = |(number, rule)| try_resource_rule(format!("{path}.resourceRules[{number}]"), rule, tried);
         ("resourceRules", rule.resource_rules.iter().enumerate().map(tried).collect())
     } else {
-        let tried = |(number, rule)| try_path_rule(format!("{path}.nonResourceRules[{number}]"), rule, attributes);
+        let tried = |(number, rule)| try_path_rule(format!("{path}.nonResourceRules[{number}]"), rule, tried);
         ("nonResourceRules", rule.non_resource_rules.iter().enumerate().map(tried).collect())
     };
     if attempts.is_empty() {
@@ -59,32 +73,32 @@ fn attempts(path: &str, rule: &PolicyRulesWithSubjects, attributes: Attributes<'
     attempts
 }
 
-fn try_resource_rule(path: String, rule: &ResourcePolicyRule, attributes: Attributes<'_>) -> Attempt {
+fn try_resource_rule(path: String, rule: &ResourcePolicyRule, tried: Tried<'_>) -> Attempt {
     let rule = rule.clone();
     let parts = [
         ("verbs", ResourcePolicyRule { verbs: rule.verbs, ..every_resource() }),
         ("apiGroups", ResourcePolicyRule { api_groups: rule.api_groups, ..every_resource() }),
         ("resources", ResourcePolicyRule { resources: rule.resources, ..every_resource() }),
         (
-            if attributes.request.namespace.is_empty() { "clusterScope" } else { "namespaces" },
+            if tried.attributes.request.namespace.is_empty() { "clusterScope" } else { "namespaces" },
             ResourcePolicyRule { namespaces: rule.namespaces, cluster_scope: rule.cluster_scope, ..every_resource() },
         ),
     ];
-    Attempt::new(path, parts, |part| matches(attributes, vec![everybody()], [part], []))
+    Attempt::new(path, parts, |part| matches(tried, vec![everybody()], [part], []))
 }
 
-fn try_path_rule(path: String, rule: &NonResourcePolicyRule, attributes: Attributes<'_>) -> Attempt {
+fn try_path_rule(path: String, rule: &NonResourcePolicyRule, tried: Tried<'_>) -> Attempt {
     let rule = rule.clone();
     let parts = [
         ("verbs", NonResourcePolicyRule { verbs: rule.verbs, ..every_path() }),
         ("nonResourceURLs", NonResourcePolicyRule { non_resource_urls: rule.non_resource_urls, ..every_path() }),
     ];
-    Attempt::new(path, parts, |part| matches(attributes, vec![everybody()], [], [part]))
+    Attempt::new(path, parts, |part| matches(tried, vec![everybody()], [], [part]))
 }
 
 /// Whether the classifier finds that one rule of these parts matches.
 fn matches<const R: usize, const P: usize>(
-    attributes: Attributes<'_>,
+    tried: Tried<'_>,
     subjects: Vec<Subject>,
     resource_rules: [ResourcePolicyRule; R],
     non_resource_rules: [NonResourcePolicyRule; P],
@@ -92,6 +106,17 @@ fn matches<const R: usize, const P: usize>(
     let (resource_rules, non_resource_rules) = (resource_rules.into(), non_resource_rules.into());
     let mut schema = FlowSchema::builder("one").priority_level("one").build();
     schema.spec.rules = vec![PolicyRulesWithSubjects { subjects, resource_rules, non_resource_rules }];
+    if let Some(exact) = tried.exact {
+        schema.metadata.annotations.insert(MATCH_PATHS.to_owned(), exact.to_owned());
+    }
+    Classifier::compile([&schema]).classify(tried.attributes).is_some()
+}
+
+/// Whether a request has the headers that a flow schema asks for.
+fn has_headers(schema: &FlowSchema, attributes: Attributes<'_>) -> bool {
+    let Some(asked) = schema.metadata.annotations.get(MATCH_HEADERS) else { return true };
+    let everything = FlowSchema::builder("one").priority_level("one").rule(|r| r.user("*").everything());
+    let schema = everything.annotation(MATCH_HEADERS, asked).build();
     Classifier::compile([&schema]).classify(attributes).is_some()
 }
 

@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_api::bootstrap;
 use evenkeel_api::v1::FlowSchema;
+use evenkeel_api::{annotations, bootstrap};
 use evenkeel_engine::classify::match_order;
 use evenkeel_engine::controller::ControlledLevel;
 use evenkeel_engine::deal::Dealer;
@@ -240,10 +240,14 @@ impl FlowControl {
         objects.sort_by(|one, other| match_order(one, other));
         let watches = work.interested_watches(attributes.request, extra);
         let input = WorkInput { attributes, level, query, watches, extra };
-        let estimate = work.estimate(&input);
+        let estimate = class.schema.seats.map_or_else(|| work.estimate(&input), WorkEstimate::seats);
+        let rule = match class.schema.seats {
+            Some(_) => format!("annotation {} of the flow schema", annotations::SEATS),
+            None => work.rule(&input).into_owned(),
+        };
         let live = status.map(|(known, status)| {
             let patience = Patience { wait_limit, ..Patience::default() };
-            let limit = patience.limit(self.shared().wait_limit(), self.preset());
+            let limit = patience.limit(self.shared().wait_limit_of(level), self.preset());
             let now = self.shared().now();
             let listeners = known.listeners();
             let core = known.lock();
@@ -282,7 +286,7 @@ impl FlowControl {
             flow_hash: class.flow_hash,
             queuing: mode.map_or(ExplainedQueuing::Reject, ExplainedQueuing::of),
             hand: mode.map(|mode| hand(mode, class.flow_hash)).unwrap_or_default(),
-            seats: ExplainedSeats::new(estimate, level.seat_cap(), work.rule(&input).into_owned()),
+            seats: ExplainedSeats::new(estimate, level.seat_cap(), rule),
             limits,
             lent_by_others,
             live,

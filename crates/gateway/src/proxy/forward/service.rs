@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use evenkeel::FlowControl;
 use evenkeel::digest::Digested;
-use evenkeel::identify::NoIdentity;
+use evenkeel::identify::{ClientAddress, NoIdentity};
 use evenkeel::service::{AdmittedRequest, FlowFuture, FlowService, PassAdmitted};
 use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;
@@ -35,7 +35,10 @@ pub(crate) struct Forward;
 /// The flow control of a worker, under the settings of one time. All connections of the worker share it; who is calling comes
 /// with each request.
 #[derive(Debug)]
-pub(crate) struct WorkerFlow(FlowService<Forward, NoIdentity, RequestRules, RequestRules, PassAdmitted>);
+pub(crate) struct WorkerFlow {
+    service: FlowService<Forward, NoIdentity, RequestRules, RequestRules, PassAdmitted>,
+    flow: FlowControl,
+}
 
 /// A request on its way through the flow control and to an upstream.
 pub(crate) type RequestFuture = FlowFuture<Forward, AdmittedRequest<Inbound, RouteMatch>, ResponseBody>;
@@ -51,11 +54,13 @@ impl WorkerFlow {
             .digest(rules.clone())
             .work(rules.clone())
             .pass_admitted();
+        let flow = flow.clone();
         if errors.is_of_flow_control() {
-            return Self(layer.layer(Forward));
+            return Self { service: layer.layer(Forward), flow };
         }
         let errors = Arc::clone(errors);
-        Self(layer.on_refusal(move |refusal, request| errors.refuse(refusal, &request.headers)).layer(Forward))
+        let layer = layer.on_refusal(move |refusal, request| errors.refuse(refusal, &request.headers));
+        Self { service: layer.layer(Forward), flow }
     }
 
     /// A request that has been interpreted and authenticated reaches the flow control.
@@ -67,11 +72,15 @@ impl WorkerFlow {
         inbound: Inbound,
     ) -> RequestFuture {
         inbound.exchange.note(|record| record.time_seats(&mut parts.extensions));
+        if self.flow.asks_for_addresses() {
+            let address = inbound.connection.identity.client_address(&parts.headers);
+            parts.extensions.insert(ClientAddress::from(address));
+        }
         let identify = |_: &Parts| match user {
             Ok(user) => Ok(Arc::clone(user)),
             Err(denied) => Err(denied.response()),
         };
-        self.0.call_digested(&identify, digested, Request::from_parts(parts, inbound))
+        self.service.call_digested(&identify, digested, Request::from_parts(parts, inbound))
     }
 }
 

@@ -3,7 +3,7 @@
 use strsim::osa_distance;
 
 /// The closest of the known names, if it differs in so few letters that it was probably meant.
-pub(super) fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let distances = known.iter().map(|known| (osa_distance(&name.to_lowercase(), &known.to_lowercase()), *known));
     let (distance, found) = distances.min_by_key(|(distance, _)| *distance)?;
     (distance <= found.len().div_ceil(3)).then_some(found)

@@ -1,0 +1,275 @@
+//! From objects back to a short form, where that says the same (SF-2).
+//!
+//! Names of flow schemas and distances between precedences are not kept; what a request meets is. The short form is for services
+//! whose requests are methods and paths, so rules for resources are left out where there are others.
+
+use std::collections::BTreeMap;
+
+use super::level::{Part, default_per_client};
+use super::{Per, QUEUE_DEFAULT, ShortForm, ShortLevel, ShortLevels, ShortRule};
+use crate::annotations::{self, HeaderCondition, PathMatch, Queuing};
+use crate::bootstrap::{self, EXEMPT};
+use crate::v1::{
+    CONCURRENCY_SHARES_DEFAULT, FlowDistinguisherMethodType, FlowSchema, NonResourcePolicyRule,
+    PolicyRulesWithSubjects, PriorityLevelConfiguration, SubjectKind,
+};
+use crate::{AnyObject, Kind};
+
+/// An object that cannot be said in short.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} {name:?} cannot be said in short: {reason}")]
+#[non_exhaustive]
+pub struct NotShort {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// The annotations that have a word in the short form, or that change nothing for requests.
+const SAID: [&str; 9] = [
+    annotations::QUEUING,
+    annotations::MAX_LONG_RUNNING,
+    annotations::WAIT_LIMIT,
+    annotations::FLOW_WEIGHT,
+    annotations::FLOW_BY,
+    annotations::SEATS,
+    annotations::MATCH_HEADERS,
+    annotations::MATCH_PATHS,
+    annotations::IGNORE,
+];
+const EVERY: &str = "*";
+
+// === impl ShortForm ===
+
+impl ShortForm {
+    /// The form that stands for these objects, or those of them that cannot be said in short. Mandatory objects are left out: they
+    /// are there anyway.
+    pub fn from_objects(levels: &[PriorityLevelConfiguration], schemas: &[FlowSchema]) -> Result<Self, Vec<NotShort>> {
+        let mut problems = Vec::new();
+        let mut form = Self::default();
+        for object in
+            levels.iter().filter(|level| !bootstrap::is_mandatory(Kind::PriorityLevelConfiguration, level.name()))
+        {
+            match level(object) {
+                Ok(level) => form.levels.0.push((object.name().to_owned(), level)),
+                Err(reason) => problems.push(NotShort::new(&object.clone().into(), reason)),
+            }
+        }
+        let mut ordered: Vec<&FlowSchema> =
+            schemas.iter().filter(|schema| !bootstrap::is_mandatory(Kind::FlowSchema, schema.name())).collect();
+        ordered.sort_by(|one, other| {
+            let key = |schema: &FlowSchema| (schema.spec.matching_precedence, schema.name().to_owned());
+            key(one).cmp(&key(other))
+        });
+        for object in ordered {
+            match rule(object) {
+                Ok(rule) => form.rules.push(rule),
+                Err(reason) => problems.push(NotShort::new(&object.clone().into(), reason)),
+            }
+        }
+        if problems.is_empty() {
+            // A form that its own rules refuse is none, as a level without a definition.
+            problems.extend(form.problems().into_iter().map(|problem| NotShort {
+                kind: if problem.field.starts_with("match") {
+                    Kind::FlowSchema
+                } else {
+                    Kind::PriorityLevelConfiguration
+                },
+                name: problem.field,
+                reason: problem.message,
+            }));
+        }
+        if problems.is_empty() { Ok(form) } else { Err(problems) }
+    }
+
+    /// The same without what is the default: two forms that say the same are equal then.
+    #[must_use]
+    pub fn normal(&self) -> Self {
+        let levels = self.levels.0.iter().map(|(name, level)| (name.clone(), level.normal())).collect();
+        Self { levels: ShortLevels(levels), rules: self.rules.iter().map(ShortRule::normal).collect() }
+    }
+}
+
+// === impl ShortLevel ===
+
+impl ShortLevel {
+    fn normal(&self) -> Self {
+        let mut level = self.clone();
+        if !self.reject && self.shares() != 0 {
+            let (queue, per_client) = self.waiting();
+            level.per_client = Some(per_client).filter(|per_client| *per_client != default_per_client(queue));
+            level.queue = Some(queue).filter(|queue| *queue != QUEUE_DEFAULT || level.per_client.is_some());
+        }
+        level.share = Some(self.shares());
+        level.lend = match self.lend {
+            Some(Part::Percent(0)) => None,
+            Some(Part::Percent(100)) => Some(Part::All),
+            other => other,
+        };
+        level.borrow = self.borrow.filter(|part| *part != Part::All);
+        level
+    }
+}
+
+// === impl ShortRule ===
+
+impl ShortRule {
+    fn normal(&self) -> Self {
+        let mut rule = self.clone();
+        let has_get = self.methods.iter().any(|method| method == "GET");
+        rule.methods.retain(|method| method != "HEAD" || !has_get);
+        rule.methods = unique(rule.methods);
+        rule.weight = self.weight.filter(|weight| *weight != 1);
+        rule.per = self.per.clone().filter(|per| *per != Per::User);
+        rule
+    }
+}
+
+fn unique(texts: Vec<String>) -> Vec<String> {
+    let mut seen = Vec::with_capacity(texts.len());
+    for text in texts {
+        if !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    seen
+}
+
+// === impl NotShort ===
+
+impl NotShort {
+    fn new(object: &AnyObject, reason: String) -> Self {
+        Self { kind: object.kind(), name: object.name().to_owned(), reason }
+    }
+}
+
+/// That all annotations have a word, and are understood.
+fn check_annotations(kind: Kind, noted: &BTreeMap<String, String>) -> Result<(), String> {
+    if let Some(wrong) = annotations::not_understood(kind, noted).first() {
+        return Err(wrong.to_string());
+    }
+    let unsaid = noted.keys().find(|name| annotations::is_known(name) && !SAID.contains(&name.as_str()));
+    unsaid.map_or(Ok(()), |name| Err(format!("there is no word for the annotation {name}")))
+}
+
+fn level(object: &PriorityLevelConfiguration) -> Result<ShortLevel, String> {
+    let noted = &object.metadata.annotations;
+    check_annotations(Kind::PriorityLevelConfiguration, noted)?;
+    let Some(limited) = &object.spec.limited else { return Err("it is not limited".to_owned()) };
+    let shares = limited.nominal_concurrency_shares.unwrap_or(CONCURRENCY_SHARES_DEFAULT);
+    let mut level = ShortLevel { share: Some(shares.into()), ..ShortLevel::default() };
+    if shares == 0 {
+        // Whatever else it says, it has no seats.
+        return Ok(level);
+    }
+    level.lend = limited.lendable_percent.map(|percent| Part::Percent(percent.into()));
+    level.borrow = limited.borrowing_limit_percent.map(|percent| Part::Percent(percent.into()));
+    level.max_long_running = annotations::max_long_running(noted).map(Into::into);
+    match &limited.limit_response.queuing {
+        None => level.reject = true,
+        Some(queuing) => {
+            let (queues, hand) = (i64::from(queuing.queues), i64::from(queuing.hand_size));
+            if annotations::queuing(noted) != Queuing::PerFlow {
+                return Err(
+                    "its clients share queues (shuffle sharding); in the short form each has one of its own".to_owned()
+                );
+            }
+            if queues % hand != 0 {
+                return Err("what one client may have waiting does not divide what all may".to_owned());
+            }
+            let length = i64::from(queuing.queue_length_limit);
+            level.queue = Some(queues * length);
+            level.per_client = Some(hand * length);
+            level.wait = annotations::wait_limit(noted);
+        }
+    }
+    Ok(level.normal())
+}
+
+fn rule(schema: &FlowSchema) -> Result<ShortRule, String> {
+    let noted = &schema.metadata.annotations;
+    check_annotations(Kind::FlowSchema, noted)?;
+    let [only] = &*schema.spec.rules else { return Err("it does not have exactly one rule".to_owned()) };
+    let mut rule = ShortRule::default();
+    (rule.users, rule.groups) = subjects(only)?;
+    let paths = path_rule(only)?;
+    (rule.methods, rule.paths) = (methods(&paths.verbs)?, short_paths(&paths.non_resource_urls, noted));
+    if let Some(HeaderCondition::Headers(headers)) = annotations::match_headers(noted) {
+        rule.headers = headers;
+    }
+    if schema.spec.priority_level_configuration.name == EXEMPT {
+        rule.exempt = true;
+        return Ok(rule.normal());
+    }
+    rule.level = Some(schema.spec.priority_level_configuration.name.clone());
+    rule.weight = Some(annotations::flow_weight(noted).into());
+    rule.seats = annotations::seats(noted).map(Into::into);
+    rule.per = Some(match (annotations::flow_by(noted), &schema.spec.distinguisher_method) {
+        (Some(by), _) => by.into(),
+        (None, None) => Per::Nobody,
+        (None, Some(method)) if method.method == FlowDistinguisherMethodType::ByUser => Per::User,
+        (None, Some(_)) => return Err("its flows are told apart by namespace".to_owned()),
+    });
+    Ok(rule.normal())
+}
+
+fn subjects(rule: &PolicyRulesWithSubjects) -> Result<(Vec<String>, Vec<String>), String> {
+    let (mut users, mut groups) = (Vec::new(), Vec::new());
+    for subject in &rule.subjects {
+        match (&subject.kind, &subject.user, &subject.group) {
+            (SubjectKind::User, Some(user), _) => users.push(user.name.clone()),
+            (SubjectKind::Group, _, Some(group)) => groups.push(group.name.clone()),
+            _ => return Err("a subject is a service account".to_owned()),
+        }
+    }
+    if users.iter().chain(&groups).any(|name| name == EVERY) {
+        return Ok(Default::default());
+    }
+    if users.is_empty() || groups.is_empty() {
+        Ok((users, groups))
+    } else {
+        Err("it names users and groups".to_owned())
+    }
+}
+
+fn path_rule(rule: &PolicyRulesWithSubjects) -> Result<&NonResourcePolicyRule, String> {
+    match &*rule.non_resource_rules {
+        [only] => Ok(only),
+        [] => Err("it is about resources".to_owned()),
+        _ => Err("it has several nonResourceRules".to_owned()),
+    }
+}
+
+fn methods(verbs: &[String]) -> Result<Vec<String>, String> {
+    if verbs.iter().any(|verb| verb == EVERY) {
+        return Ok(Vec::new());
+    }
+    let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
+    if has("get") && !has("head") {
+        return Err("it matches GET without HEAD; add the verb head".to_owned());
+    }
+    Ok(verbs.iter().map(|verb| verb.to_uppercase()).collect())
+}
+
+fn short_paths(entries: &[String], noted: &BTreeMap<String, String>) -> Vec<String> {
+    if entries.iter().any(|entry| entry == EVERY) {
+        return Vec::new();
+    }
+    match annotations::path_match(noted) {
+        PathMatch::Exact => entries.to_vec(),
+        PathMatch::Below => unique(entries.iter().flat_map(|entry| below(entry)).collect()),
+    }
+}
+
+/// The paths that an entry stands for in Kubernetes: itself and everything below it (FM-13).
+fn below(entry: &str) -> Vec<String> {
+    match entry {
+        "/" => vec!["/*".to_owned()],
+        _ if entry.ends_with("/*") => vec![entry.to_owned()],
+        _ if entry.ends_with('/') => vec![format!("{entry}*")],
+        _ => vec![entry.to_owned(), format!("{entry}/*")],
+    }
+}

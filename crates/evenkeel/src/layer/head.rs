@@ -1,0 +1,44 @@
+//! `PartsHead`: the head of a request, for flow schemas that match by headers.
+
+use std::net::IpAddr;
+
+use evenkeel_engine::HeadSource;
+use http::request::Parts;
+
+/// The address of a request's client, as an extension of the request: for flow schemas that tell flows apart by it. Without it, the
+/// user stands for the address.
+///
+/// ```
+/// use evenkeel::identify::ClientAddress;
+///
+/// let address = ClientAddress::from(std::net::IpAddr::from([192, 0, 2, 7]));
+/// let request = http::Request::builder().extension(address).body(()).unwrap();
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientAddress(Box<str>);
+
+// === impl ClientAddress ===
+
+impl From<IpAddr> for ClientAddress {
+    fn from(address: IpAddr) -> Self {
+        Self(address.to_canonical().to_string().into())
+    }
+}
+
+/// The head of a request that a layer has got.
+pub(crate) struct PartsHead<'a>(pub(crate) &'a Parts);
+
+// === impl PartsHead ===
+
+impl HeadSource for PartsHead<'_> {
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.0.headers.get_all(name).iter();
+        let value = values.next()?.to_str().ok()?;
+        // Who knows which of several the service goes by?
+        values.next().is_none().then_some(value)
+    }
+
+    fn address(&self) -> Option<&str> {
+        self.0.extensions.get::<ClientAddress>().map(|address| &*address.0)
+    }
+}
