@@ -156,7 +156,9 @@ fn who_builds_it_is_told_of_objects_that_are_probably_not_meant_so() {
         schema.rule(|r| r.group("staff").everything()).build()
     };
     let builder = FlowControl::builder().server_concurrency(100).drive_by_hand().objects(rejecting("tenants", 10));
-    let builder = builder.objects([schema("staff", 100), schema("never", 200)]);
+    let everybody = FlowSchema::builder("everybody").priority_level("tenants").matching_precedence(9000);
+    let everybody = everybody.rule(|r| r.user("*").everything()).build();
+    let builder = builder.objects([schema("staff", 100), schema("never", 200), everybody]);
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let onlooker = Onlooker { flow: None, told: Arc::clone(&told) };
     let flow = tracing::subscriber::with_default(onlooker, || builder.build());
