@@ -1,6 +1,6 @@
 //! A service whose capacity nobody told, under overload, in `evenkeel-sim`: the limit that finds itself beside a fixed one.
 //!
-//! The benchmark measures all [scenarios](scenarios) with many seeds against the bars of docs/spec/limit.md; the tests do some of them.
+//! The benchmark measures all [scenarios] with many seeds against the bars of docs/spec/limit.md.
 
 mod environment;
 mod figures;

@@ -28,11 +28,12 @@ impl FlowControl {
     /// use evenkeel::{FlowControl, FlowSchema, PriorityLevelConfiguration};
     ///
     /// let level = PriorityLevelConfiguration::builder("gold").limited(|l| l.shares(10).reject()).build();
-    /// let schema = |name, precedence| {
+    /// let schema = |name, group, precedence| {
     ///     let schema = FlowSchema::builder(name).priority_level("gold").matching_precedence(precedence);
-    ///     schema.rule(|r| r.group("staff").everything()).build()
+    ///     schema.rule(|r| r.group(group).everything()).build()
     /// };
-    /// let flow = FlowControl::builder().objects(level).objects([schema("staff", 100), schema("orders", 200)]);
+    /// let schemas = [schema("staff", "staff", 100), schema("orders", "staff", 200), schema("everybody", "*", 300)];
+    /// let flow = FlowControl::builder().objects(level).objects(schemas);
     /// let findings = flow.drive_by_hand().build().findings();
     /// let found: Vec<_> = findings.iter().map(|finding| (finding.rule.name(), &*finding.object.name)).collect();
     /// assert_eq!(found, [("unreachable-schema", "orders")]);
