@@ -124,8 +124,14 @@ async fn heads_that_arrive_in_part_have_a_budget_and_the_slowest_go_first() {
     }
     let mut first = partial.remove(0);
     assert_eq!(first.answer().await.status, 503);
-    let used = metric(admin, "evenkeel_buffered_bytes").await;
-    assert!((1..=BUDGET).contains(&used), "{used}");
+    // A connection that has to go gives its bytes back when its task runs, so that each worker may have a head too many for a moment.
+    loop {
+        let used = metric(admin, "evenkeel_buffered_bytes").await;
+        assert!((1..2 * BUDGET).contains(&used), "{used}");
+        if used <= BUDGET {
+            break;
+        }
+    }
     // Whoever is quick is served, and so are the last of them.
     assert_eq!(get(running.address, "/", "").await.text(), "served");
     let mut last = partial.pop().unwrap();
