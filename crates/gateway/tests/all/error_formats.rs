@@ -131,6 +131,8 @@ async fn who_is_not_identified_is_told_in_the_same_form() {
     let running = start(settings).await;
     let answer = get(running.address, "/", "Authorization: Bearer wrong\r\nOrigin: https://app.example\r\n").await;
     assert_eq!((answer.status, &body(&answer)["title"]), (401, &json!("Unauthorized")));
+    let detail = "the request has no valid credential; send a key, a token or a certificate that this service accepts";
+    assert_eq!(body(&answer)["detail"], detail);
     assert_eq!(answer.header("access-control-allow-origin").as_deref(), Some("https://app.example"));
     running.done().await;
 }

@@ -249,9 +249,11 @@ impl ErrorResponses {
             FlowRefusal::Rejected(rejected) => Some(rejected),
             _ => None,
         };
+        let (status, text) = (refusal.status(), refusal.to_string());
         let facts = ErrorFacts {
-            status: refusal.status(),
-            message: &refusal.to_string(),
+            status,
+            // The text of Kubernetes repeats the status, and tells nobody what to do.
+            message: if status == StatusCode::UNAUTHORIZED { NO_CREDENTIAL } else { &text },
             reason: rejected.map(|rejected| rejected.reason.as_str()),
             level: rejected.map(evenkeel::Rejected::priority_level),
             retry_after_seconds: refusal.retry_after().map(|time| time.as_secs()),
@@ -263,6 +265,10 @@ impl ErrorResponses {
         response
     }
 }
+
+/// What a client is told that is not authenticated. It does not say which of its credentials is wrong.
+const NO_CREDENTIAL: &str =
+    "the request has no valid credential; send a key, a token or a certificate that this service accepts";
 
 // === impl Form ===
 
