@@ -200,6 +200,24 @@ impl From<&serde_json::Value> for Node {
     }
 }
 
+// === impl Value ===
+
+impl Value {
+    /// What the value is, for messages about a value of the wrong kind: `is 3`, `is a list`. A map is called as the caller says.
+    pub fn describe(&self, map: &str) -> String {
+        const LENGTH_MAX: usize = 40;
+        match self {
+            Self::Null => "is empty".to_owned(),
+            Self::Bool(value) => format!("is {value}"),
+            Self::Number(text) if text.len() <= LENGTH_MAX => format!("is {text}"),
+            Self::String(text) if text.len() <= LENGTH_MAX => format!("is {text:?}"),
+            Self::Number(_) | Self::String(_) => "is a text".to_owned(),
+            Self::List(_) => "is a list".to_owned(),
+            Self::Map(_) => format!("is {map}"),
+        }
+    }
+}
+
 // === impl MapBuilder ===
 
 impl MapBuilder {

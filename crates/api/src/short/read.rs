@@ -101,7 +101,7 @@ impl Reader<'_> {
     }
 
     fn wrong(&mut self, field: &str, found: &Value, wanted: &str) {
-        self.add(field, format!("{}, but {wanted}", is(found)));
+        self.add(field, format!("{}, but {wanted}", found.describe("a group of keys")));
     }
 
     pub(super) fn levels(&mut self, node: &Node) -> ShortLevels {
@@ -233,7 +233,7 @@ impl Reader<'_> {
         let read = match &node.value {
             Value::String(text) => duration::parse(text),
             Value::Number(text) => Err(format!("{text} has no unit; write `{text}s` for seconds")),
-            other => Err(format!("{}, but must be a duration, as `30s`", is(other))),
+            other => Err(format!("{}, but must be a duration, as `30s`", other.describe("a group of keys"))),
         };
         read.map_err(|message| self.add(field, message)).ok()
     }
@@ -311,20 +311,6 @@ impl Reader<'_> {
                 self.add(&field, message);
             }
         }
-    }
-}
-
-/// What was found, in short.
-fn is(value: &Value) -> String {
-    const LENGTH_MAX: usize = 40;
-    match value {
-        Value::Null => "is empty".to_owned(),
-        Value::Bool(value) => format!("is {value}"),
-        Value::Number(text) if text.len() <= LENGTH_MAX => format!("is {text}"),
-        Value::String(text) if text.len() <= LENGTH_MAX => format!("is {text:?}"),
-        Value::Number(_) | Value::String(_) => "is a text".to_owned(),
-        Value::List(_) => "is a list".to_owned(),
-        Value::Map(_) => "is a group of keys".to_owned(),
     }
 }
 

@@ -12,7 +12,9 @@ pub(super) fn message(error: &Error, field: &str, found: Option<&Value>) -> Stri
     let error = error.without_snippet();
     let own = match (error, found) {
         (Error::InvalidScalar { ty, .. }, Some(found)) => number(ty, found),
-        (Error::InvalidBooleanStrict { .. }, Some(found)) => Some(format!("{}, but must be true or false", is(found))),
+        (Error::InvalidBooleanStrict { .. }, Some(found)) => {
+            Some(format!("{}, but must be true or false", found.describe("a group of settings")))
+        }
         (Error::Unexpected { expected, .. }, Some(found)) => shape(expected, field, found),
         (Error::SerdeUnknownField { field: name, expected, .. }, _) => Some(unknown(name, expected)),
         _ => None,
@@ -37,7 +39,10 @@ fn number(kind: &str, found: &Value) -> Option<String> {
         "u64" | "usize" => u64::MAX,
         _ => return None,
     };
-    Some(format!("{}, but must be a whole number from 0 to {most}, written in digits, as `40`", is(found)))
+    Some(format!(
+        "{}, but must be a whole number from 0 to {most}, written in digits, as `40`",
+        found.describe("a group of settings")
+    ))
 }
 
 /// For a value in the place of a list, and so on.
@@ -55,23 +60,9 @@ fn shape(expected: &str, field: &str, found: &Value) -> Option<String> {
         "string scalar" => "must be text".to_owned(),
         _ => return None,
     };
-    Some(format!("{}, but {wanted}", is(found)))
+    Some(format!("{}, but {wanted}", found.describe("a group of settings")))
 }
 
 fn item(name: &str, value: &str) -> String {
     format!("must be a group of settings; write it as `- {name}: {value}`")
-}
-
-/// What was found, in short.
-fn is(value: &Value) -> String {
-    const LENGTH_MAX: usize = 40;
-    match value {
-        Value::Null => "is empty".to_owned(),
-        Value::Bool(value) => format!("is {value}"),
-        Value::Number(text) if text.len() <= LENGTH_MAX => format!("is {text}"),
-        Value::String(text) if text.len() <= LENGTH_MAX => format!("is {text:?}"),
-        Value::Number(_) | Value::String(_) => "is a text".to_owned(),
-        Value::List(_) => "is a list".to_owned(),
-        Value::Map(_) => "is a group of settings".to_owned(),
-    }
 }
