@@ -1,5 +1,5 @@
 //! The developer's commands, run by `cargo xtask <command>`: set-up, test, features, packages, site, workflows,
-//! soak, bench, attack, browser, dist, publish, record.
+//! soak, fleet, bench, attack, browser, dist, publish, record.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user on the terminal")]
 
@@ -9,6 +9,7 @@ mod browser;
 mod comparisons;
 mod dist;
 mod features;
+mod fleet;
 mod markdown;
 mod packages;
 mod publish;
@@ -35,6 +36,8 @@ Commands:
   site             build the documentation site in target/site, and check its links
   workflows        check the workflow files and issue forms against GitHub's schemas
   soak [RUNS]      run all of `test` RUNS times (10) beside two busy loops; stops at the first failure
+  fleet [SEEDS]    instances that share a service, under faults: a million simulated events for each of SEEDS (200),
+                   and ten minutes with a real etcd
   bench [FILTER]   run the benchmarks
   attack [NAME]    run clients that mean harm against the binary, on loopback, and print what bars hold
   browser          open the dashboard in a headless Chromium, check it, and keep screenshots
@@ -67,6 +70,7 @@ enum Command {
     Site,
     Workflows,
     Soak { runs: u32 },
+    Fleet { seeds: u32 },
     Bench { filter: Option<String> },
     Attack { name: Option<String> },
     Browser,
@@ -107,11 +111,11 @@ impl Command {
             return Ok(Self::Help);
         }
         let arguments_max = match name.as_str() {
-            "test" | "soak" | "bench" | "attack" | "image-root" | "record" => 1,
+            "test" | "soak" | "fleet" | "bench" | "attack" | "image-root" | "record" => 1,
             "setup" | "features" | "packages" | "site" | "workflows" | "browser" | "dist" | "publish" | "help" => 0,
             _ => {
-                let commands = "setup, test, features, packages, site, workflows, soak, bench, attack, browser, dist, \
-                                image-root, publish, record and help";
+                let commands = "setup, test, features, packages, site, workflows, soak, fleet, bench, attack, browser, \
+                                dist, image-root, publish, record and help";
                 return Err(format!("xtask has no command `{name}`; it has {commands}."));
             }
         };
@@ -133,6 +137,11 @@ impl Command {
             ("soak", Some(runs)) => match runs.parse() {
                 Ok(runs @ 1..) => Ok(Self::Soak { runs }),
                 _ => Err(format!("`xtask soak` needs a number of runs of at least 1, not `{runs}`.")),
+            },
+            ("fleet", None) => Ok(Self::Fleet { seeds: fleet::SEEDS }),
+            ("fleet", Some(seeds)) => match seeds.parse() {
+                Ok(seeds @ 1..) => Ok(Self::Fleet { seeds }),
+                _ => Err(format!("`xtask fleet` needs a number of seeds of at least 1, not `{seeds}`.")),
             },
             ("bench", filter) => Ok(Self::Bench { filter }),
             ("attack", name) => Ok(Self::Attack { name }),
@@ -157,6 +166,7 @@ impl Command {
             Self::Site => site::site(),
             Self::Workflows => workflows::workflows(),
             Self::Soak { runs } => soak::soak(*runs),
+            Self::Fleet { seeds } => fleet::fleet(*seeds),
             Self::Bench { filter } => bench::bench(filter.as_deref()),
             Self::Attack { name } => attack::attack(name.as_deref()),
             Self::Browser => browser::browser(),
@@ -193,6 +203,8 @@ mod tests {
         assert_eq!(parse("workflows"), Ok(Command::Workflows));
         assert_eq!(parse("soak"), Ok(Command::Soak { runs: 10 }));
         assert_eq!(parse("soak 3"), Ok(Command::Soak { runs: 3 }));
+        assert_eq!(parse("fleet"), Ok(Command::Fleet { seeds: 200 }));
+        assert_eq!(parse("fleet 3"), Ok(Command::Fleet { seeds: 3 }));
         assert_eq!(parse("bench tidy"), Ok(Command::Bench { filter }));
         assert_eq!(parse("attack"), Ok(Command::Attack { name: None }));
         assert_eq!(parse("attack drains"), Ok(Command::Attack { name: Some("drains".to_owned()) }));
@@ -214,7 +226,7 @@ mod tests {
     fn faults_are_one_sentence() {
         assert_eq!(
             parse("tidy"),
-            Err("xtask has no command `tidy`; it has setup, test, features, packages, site, workflows, soak, bench, attack, browser, dist, image-root, publish, record and help."
+            Err("xtask has no command `tidy`; it has setup, test, features, packages, site, workflows, soak, fleet, bench, attack, browser, dist, image-root, publish, record and help."
                 .to_owned())
         );
         assert_eq!(

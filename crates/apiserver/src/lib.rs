@@ -1,6 +1,7 @@
 //! The REST API of `flowcontrol.apiserver.k8s.io` over a store, in all four versions, as a kube-apiserver serves it.
 
 mod access;
+mod audit_trail;
 mod body;
 mod clock;
 mod continue_token;
@@ -33,6 +34,7 @@ mod server;
 mod service;
 mod strconv;
 mod target;
+mod verb;
 mod verbs;
 mod warning;
 mod watch;
@@ -41,6 +43,7 @@ mod websocket;
 pub mod managed_fields;
 pub mod patch;
 
+pub use audit_trail::AuditTrail;
 pub use data_dir::{DataDir, DataDirError, ObjectsCopy, UnwrittenCertificate};
 pub use failure::Failure;
 pub use follow::{ObjectStream, ObjectsAt};
@@ -51,3 +54,4 @@ pub use output::to_yaml as json_as_yaml;
 pub use seats::GovernedFlow;
 pub use server::{ApiServer, ApiServerOptions, GarbageCollector, StatusController};
 pub use service::ApiService;
+pub use verb::Verb;

@@ -14,7 +14,7 @@ type Register = dyn Fn(&mut Registry) + Send + Sync;
 // === impl OtherMetrics ===
 
 impl OtherMetrics {
-    /// Those that this registers. It is called at every scrape.
+    /// The metrics that `register` registers. It is called at every scrape.
     pub fn new(register: impl Fn(&mut Registry) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(register)))
     }

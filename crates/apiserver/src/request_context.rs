@@ -12,6 +12,8 @@ use crate::target::Target;
 pub(crate) struct RequestContext {
     /// The effective user.
     pub(crate) user: Arc<User>,
+    /// Who sent the request, if it was sent as another user.
+    pub(crate) impersonator: Option<Arc<User>>,
     pub(crate) target: Target,
     /// The room for responses on the connection.
     pub(crate) in_flight: ConnectionInFlight,

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use evenkeel::FlowControl;
 use evenkeel_api::v1::{FlowSchema, FlowSchemaSpec, PriorityLevelConfiguration, PriorityLevelConfigurationSpec, V1};
 use evenkeel_api::{HubSpec, Object, Preset};
-use evenkeel_engine::controller::{Objects, TooFewSeats};
+use evenkeel_check::Assumptions;
+use evenkeel_engine::controller::{Borrowing, Objects, TooFewSeats};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::failure::Failure;
@@ -44,6 +45,17 @@ impl GovernedFlow {
     pub fn set(&self, flow: FlowControl) {
         let _ = self.flow.set(flow);
     }
+
+    /// What checks assume of the server: what is known of its flow control.
+    pub(crate) fn assumptions(&self) -> Assumptions {
+        let unknown = || Assumptions {
+            preset: Preset::Plain,
+            borrowing: Borrowing::Immediate,
+            widest: 1,
+            ..Assumptions::default()
+        };
+        self.flow.get().map_or_else(unknown, FlowControl::check_assumptions)
+    }
 }
 
 // === impl SeatCheck ===
@@ -52,7 +64,7 @@ impl SeatCheck<'_> {
     /// Rejects an object that would leave too few seats. A write that makes nothing worse is accepted.
     pub(crate) async fn admit<S: HubSpec>(&self, object: &Object<V1, S>) -> Result<SeatsChecked, Failure> {
         // With other settings, no level that needs a seat can be without one.
-        let flow = self.governed.flow.get().filter(|flow| flow.preset() == Preset::Plain);
+        let flow = self.governed.flow.get().filter(|flow| !flow.preset().is_kubernetes());
         let Some(flow) = flow else { return Ok(SeatsChecked { _turn: None }) };
         let turn = Arc::clone(&self.governed.one_by_one).lock_owned().await;
         let flow_schemas = self.schemas.snapshot(Moment::Any).await?.objects;
@@ -73,7 +85,7 @@ fn too_few_after<S: HubSpec>(flow: &FlowControl, before: Objects, object: &Objec
 }
 
 /// The objects after the write.
-fn with<S: HubSpec>(mut objects: Objects, object: &Object<V1, S>) -> Objects {
+pub(crate) fn with<S: HubSpec>(mut objects: Objects, object: &Object<V1, S>) -> Objects {
     let object: &dyn Any = object;
     if let Some(level) = object.downcast_ref::<PriorityLevelConfiguration>() {
         put(&mut objects.priority_levels, level);

@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::audit_trail::AuditTrail;
 use crate::clock::now;
 use crate::controllers::{bootstrap, dangling, garbage};
 use crate::failure::Failure;
@@ -60,6 +61,8 @@ pub struct ApiServerOptions {
     pub governed: GovernedFlow,
     /// Metrics that `/metrics` shows beside those of the API's own flow control and of the process.
     pub other_metrics: OtherMetrics,
+    /// Where changes by requests are told.
+    pub audit_trail: AuditTrail,
 }
 
 /// Whether the condition `Dangling` is written to flow schemas (API-197).
@@ -113,6 +116,7 @@ impl Default for ApiServerOptions {
             refused_connections: Arc::default(),
             governed: GovernedFlow::default(),
             other_metrics: OtherMetrics::default(),
+            audit_trail: AuditTrail::default(),
         }
     }
 }
@@ -128,7 +132,7 @@ impl ApiServer {
         let flow = FlowControl::builder().kubernetes().server_concurrency(options.server_concurrency);
         // A Kubernetes API divides idle seats every ten seconds; before the first time, a level that lends all of its seats
         // has none. With other presets, no request and no health check should wait for that.
-        let borrowing = (options.preset == Preset::Plain).then_some(Borrowing::Immediate);
+        let borrowing = (!options.preset.is_kubernetes()).then_some(Borrowing::Immediate);
         let flow = flow.borrowing(borrowing).build();
         let api = Api::new(&store, options, in_flight, followed.clone(), flow.clone());
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;

@@ -82,17 +82,19 @@ impl<I> ApiService<I> {
             StatusCode::TOO_MANY_REQUESTS => Failure::too_many(refused.message),
             _ => Failure::bad_request(refused.message),
         })?;
-        let user = effective_user(Arc::clone(&user), &parts.headers).inspect_err(|failure| {
+        let sender = user;
+        let user = effective_user(Arc::clone(&sender), &parts.headers).inspect_err(|failure| {
             if failure.status == StatusCode::FORBIDDEN {
-                self.denials.forbidden(Denial::Impersonation, parts, &user);
+                self.denials.forbidden(Denial::Impersonation, parts, &sender);
             }
         })?;
+        let impersonator = (!Arc::ptr_eq(&user, &sender)).then_some(sender);
         let target = Target::of(parts).map_err(|error| match error {
             // Such a request cannot be interpreted, so that it is rejected before its user is authorized (API-100).
             DigestError::NoResource { .. } => Failure::no_resource(),
             other => Failure::bad_request(other.to_string()),
         })?;
-        Ok(RequestContext { user, target, in_flight: self.in_flight.clone() })
+        Ok(RequestContext { user, impersonator, target, in_flight: self.in_flight.clone() })
     }
 }
 

@@ -14,6 +14,7 @@ use http::request::Parts;
 
 use crate::request_context::RequestContext;
 use crate::route::{Route, Scope};
+use crate::verb::Verb;
 
 /// What a request asks for.
 #[derive(Debug, Clone)]
@@ -23,19 +24,6 @@ pub(crate) struct Target {
     /// What is done with objects; none if the path is not about objects, or they have no such method.
     pub(crate) verb: Option<Verb>,
     request: RequestInfo<'static>,
-}
-
-/// What is done with objects (API-3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Get,
-    List,
-    Watch,
-    Create,
-    Update,
-    Patch,
-    Delete,
-    DeleteCollection,
 }
 
 /// Gives the flow control the [`Target`] of a request, which was worked out before.
@@ -52,7 +40,7 @@ impl Target {
         let request = Digest::digest(&*KUBERNETES, parts)?.info;
         let route = Route::of(&request.path);
         let verb = match &route {
-            Route::Objects(objects) => Verb::of(&request.verb, &objects.scope, &parts.method),
+            Route::Objects(objects) => verb_of(&request.verb, &objects.scope, &parts.method),
             _ => None,
         };
         Ok(Self { route, verb, request: owned(request) })
@@ -64,31 +52,17 @@ impl Target {
     }
 }
 
-// === impl Verb ===
-
-impl Verb {
-    /// The verb that authorization and flow control see, if these objects have it.
-    fn of(word: &str, scope: &Scope, method: &Method) -> Option<Self> {
-        let verb = match (scope, word) {
-            (Scope::Collection, "list") => Self::List,
-            (Scope::Collection | Scope::Watched(_), "watch") => Self::Watch,
-            (Scope::Collection, "create") => Self::Create,
-            (Scope::Collection, "deletecollection") => Self::DeleteCollection,
-            (Scope::Object(_) | Scope::Status(_), "get") => Self::Get,
-            (Scope::Object(_) | Scope::Status(_), "update") => Self::Update,
-            (Scope::Object(_) | Scope::Status(_), "patch") => Self::Patch,
-            (Scope::Object(_), "delete") => Self::Delete,
-            _ => return None,
-        };
-        // HEAD has the verbs of GET, and a path of the old form has its verb whatever the method.
-        let is_read = matches!(verb, Self::Get | Self::List | Self::Watch);
-        (!is_read || *method == Method::GET).then_some(verb)
-    }
-
-    /// Whether the request has a body that matters, because it changes something.
-    pub(crate) fn is_write(self) -> bool {
-        !matches!(self, Self::Get | Self::List | Self::Watch)
-    }
+/// The verb that authorization and flow control see, if these objects have it.
+fn verb_of(word: &str, scope: &Scope, method: &Method) -> Option<Verb> {
+    let verb = Verb::named(word)?;
+    let has_it = match scope {
+        Scope::Collection => verb.is_of_collection() || verb == Verb::Create,
+        Scope::Watched(_) => verb == Verb::Watch,
+        Scope::Object(_) => matches!(verb, Verb::Get | Verb::Update | Verb::Patch | Verb::Delete),
+        Scope::Status(_) => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
+    };
+    // HEAD has the verbs of GET, and a path of the old form has its verb whatever the method.
+    (has_it && (verb.is_write() || *method == Method::GET)).then_some(verb)
 }
 
 /// The request with owned texts. Texts that nearly all requests have are not copied.

@@ -106,7 +106,7 @@ impl<'a> Analysis<'a> {
         let callers = Callers::of(configuration.schemas.iter().copied(), assumptions.preset);
         let view = View::new(configuration, &space);
         let stock = match assumptions.preset {
-            Preset::Plain => vec![assumptions.preset.suggested()],
+            Preset::Plain | Preset::Llm => vec![assumptions.preset.suggested()],
             Preset::Kubernetes => KubernetesVersion::all().map(bootstrap::suggested_by).collect(),
         };
         Self { assumptions, checked, schemas, levels, level_names, view, callers, stock }

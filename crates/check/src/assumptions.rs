@@ -35,7 +35,7 @@ impl Assumptions {
     /// The suggested objects that the server looks after.
     pub(crate) fn suggested(&self) -> &'static BootstrapObjects {
         match self.preset {
-            Preset::Plain => self.preset.suggested(),
+            Preset::Plain | Preset::Llm => self.preset.suggested(),
             Preset::Kubernetes => bootstrap::suggested_by(self.kubernetes),
         }
     }

@@ -88,7 +88,7 @@ impl<'a> Configuration<'a> {
         ordered.sort_by(|one, other| match_order(one, other));
         match preset {
             Preset::Kubernetes => Self::ordered(ordered),
-            Preset::Plain => Self::ordered(exempt.into_iter().chain(ordered).chain(catch_all).collect()),
+            Preset::Plain | Preset::Llm => Self::ordered(exempt.into_iter().chain(ordered).chain(catch_all).collect()),
         }
     }
 

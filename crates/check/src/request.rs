@@ -101,7 +101,7 @@ impl Request {
                 let method = method.to_ascii_uppercase();
                 let info = match preset {
                     Preset::Kubernetes => Kubernetes::default().digest(&method, path),
-                    Preset::Plain => PlainPaths.digest_normal(&method, path),
+                    Preset::Plain | Preset::Llm => PlainPaths.digest_normal(&method, path),
                 };
                 info.map(RequestInfo::into_owned).map_err(|error| error.to_string())
             }

@@ -99,6 +99,8 @@ rules! {
     Bufferbloat "bufferbloat" Warning,
     /// A level has more queues than help anybody.
     ManyQueues "many-queues" Warning,
+    /// The seats of a level cannot serve the rate of a schema.
+    RateUnreachable "rate-unreachable" Warning,
     /// An idle level starts with nothing.
     LendsEverything "lends-everything" Warning,
     /// A call runs in a level that does not outrank that of its caller.

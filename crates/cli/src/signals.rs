@@ -15,6 +15,7 @@ pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
+    user_1: Signal,
 }
 
 /// What a signal asks for.
@@ -24,6 +25,8 @@ pub(crate) enum Wish {
     Stop,
     /// To look at the settings again: SIGHUP.
     Reload,
+    /// To write what the flight recorder has kept: SIGUSR1.
+    Dump,
 }
 
 // === impl Signals ===
@@ -35,6 +38,7 @@ impl Signals {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,
             hang_up: listen(SignalKind::hangup())?,
+            user_1: listen(SignalKind::user_defined1())?,
         })
     }
 
@@ -44,6 +48,7 @@ impl Signals {
             _ = self.terminate.recv() => Wish::Stop,
             _ = self.interrupt.recv() => Wish::Stop,
             _ = self.hang_up.recv() => Wish::Reload,
+            _ = self.user_1.recv() => Wish::Dump,
         }
     }
 
@@ -52,9 +57,9 @@ impl Signals {
         while self.next().await != Wish::Stop {}
     }
 
-    /// Waits for any signal: for commands that have no settings to look at again, and end with their terminal (SIGHUP).
+    /// Waits for a signal that ends commands that have no settings to look at again, and end with their terminal (SIGHUP).
     pub(crate) async fn end(&mut self) {
-        self.next().await;
+        while self.next().await == Wish::Dump {}
     }
 
     /// Waits until somebody who has asked to stop asks again.

@@ -8,7 +8,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::Exit;
 use crate::terminal::{printable, written};
-use crate::{check, completions, convert, demo, explain, health, man, replay, schema, serve, simulate, top, usage};
+use crate::{
+    check, completions, convert, demo, explain, health, man, replay, schema, serve, shadow, simulate, top, usage,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +37,7 @@ enum Command {
     Check(check::Check),
     Explain(Box<explain::Explain>),
     Top(Box<top::TopCommand>),
+    Shadow(shadow::Shadow),
     Health(health::Health),
     Convert(convert::Convert),
     Simulate(Box<simulate::Simulate>),
@@ -87,6 +90,7 @@ impl Command {
             Self::Check(check) => check.run(),
             Self::Explain(explain) => explain.run(),
             Self::Top(top) => top.run(),
+            Self::Shadow(shadow) => shadow.run(),
             Self::Health(health) => health.run(),
             Self::Convert(convert) => convert.run(),
             Self::Simulate(simulate) => simulate.run(),

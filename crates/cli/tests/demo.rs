@@ -31,6 +31,29 @@ fn the_greedy_tenant_is_held_back_and_the_polite_ones_do_not_notice() {
     }
 }
 
+#[test]
+fn the_seats_of_a_fleet_are_where_the_crowd_is() {
+    if Command::new("etcd").arg("--version").output().is_err() {
+        return evenkeel_missing_tool::skip("etcd is not installed");
+    }
+    let _alone = alone();
+    // On a machine that stands still for seconds, seats come late.
+    let follow = || {
+        let output = run(&["demo", "--fleet", "-o", "json", "--seconds", "3"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let report: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+        let stops = report["stops"].as_array().unwrap().clone();
+        assert_eq!((report["seats"].as_u64(), stops.len()), (Some(9), 3), "{report}");
+        let has_seats = stops.iter().all(|stop| stop["fleetSeats"].as_u64().unwrap() >= 6);
+        if has_seats { Ok(()) } else { Err(report.to_string()) }
+    };
+    let mut late = Vec::new();
+    while let Err(report) = follow() {
+        late.push(report);
+        assert!(late.len() < RUNS, "{}", late.join("\n"));
+    }
+}
+
 /// Runs the demo, whose outcome must be right each time. The error says which waiting times were not.
 fn polite_tenants_do_not_notice() -> Result<(), String> {
     let output = run(&["demo", "--once", "-o", "json", "--seconds", "2"]);
@@ -63,6 +86,7 @@ fn polite_tenants_do_not_notice() -> Result<(), String> {
     let [nominal, kubernetes, evenkeel] =
         ["nominalSeats", "asKubernetes", "withEvenkeel"].map(|figure| burst[figure].as_u64().unwrap());
     assert!(0 < kubernetes && 3 * kubernetes < nominal && nominal <= evenkeel, "{burst}");
+    limit_finds_itself(&report["unknownCapacity"])?;
     // The median of a polite tenant that shares all its queues is some thirty times that of one with its own queue.
     let [shared, own] = [shared, own].map(highest_polite_p50);
     if own * 2.0 >= shared {
@@ -76,6 +100,19 @@ fn polite_tenants_do_not_notice() -> Result<(), String> {
         return Ok(());
     }
     Err(format!("p99 of the polite tenants: {before} ms without, {after} ms with Evenkeel"))
+}
+
+/// In the second half of its part, the service with a limit does some four times what it does without one; half of that on a busy machine.
+fn limit_finds_itself(report: &Value) -> Result<(), String> {
+    let stretches = |part: &str| report[part]["stretches"].as_array().unwrap().clone();
+    let (without, with) = (stretches("withoutLimit"), stretches("withAuto"));
+    assert_eq!((without.len(), with.len()), (5, 5), "{report}");
+    assert!(without.iter().all(|stretch| stretch["limit"].is_null()), "{report}");
+    assert!(with.iter().all(|stretch| (1..=1000).contains(&stretch["limit"].as_u64().unwrap())), "{report}");
+    // It starts at 20, and does not stay there.
+    assert!(with.iter().any(|stretch| stretch["limit"] != 20), "{report}");
+    let served = |part: &[Value]| part[2..].iter().map(|stretch| stretch["served"].as_u64().unwrap()).sum::<u64>();
+    if served(&with) * 2 > served(&without) * 3 { Ok(()) } else { Err(report.to_string()) }
 }
 
 /// Of the part with 16 greedy tenants. Every tenant must have been served.
@@ -94,6 +131,7 @@ fn it_stays_up_for_the_commands_that_it_prints_until_it_is_interrupted() {
     let output = demo.output_until("dump_requests");
     assert!(output.contains("With Evenkeel the polite tenants' p99"), "{output}");
     assert!(output.contains("with Kubernetes' queues  |") && output.contains("\n16 greedy "), "{output}");
+    assert!(output.contains("with concurrency: auto\n") && output.contains("Nobody told Evenkeel"), "{output}");
     assert!(
         output.lines().take_while(|line| !line.contains("Ctrl-C")).all(|line| !line.contains('|') || line.len() <= 100)
     );

@@ -5,11 +5,15 @@ mod requests;
 use std::cell::LazyCell;
 use std::hint::black_box;
 
+use evenkeel_api::annotations::MATCH_HEADERS;
+use evenkeel_api::bootstrap;
+use evenkeel_api::v1::FlowSchema;
 use evenkeel_bars::{Bar, Bars, nanos_per_operation};
+use evenkeel_engine::classify::{Classifier, match_order};
 use evenkeel_engine::level::{Level, NewRequest};
 use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects, QueueSet, QueueSetConfig, RequestId};
 use evenkeel_engine::time::{Instant, SECOND};
-use evenkeel_engine::{Attributes, WorkEstimate};
+use evenkeel_engine::{Attributes, KnownHead, WorkEstimate};
 use requests::{MORE, Request, SHAPES, Shape, aimed_at, classifier, realistic};
 
 /// How many requests one round makes: enough that reading the clock does not count.
@@ -44,6 +48,7 @@ fn queue_set_bars(bars: &mut Bars) {
 fn classify_bars(bars: &mut Bars) {
     let bootstrap = LazyCell::new(|| classify(Shape::None, &realistic()));
     bars.measure("classify with the bootstrap objects", "ns", || (*bootstrap, Bar::AtMost(150.0, "ns")));
+    bars.measure("requests of ten plans, told apart by a header", "ns", || (by_header(), Bar::None));
     for shape in SHAPES.into_iter().filter(|shape| !matches!(shape, Shape::None)) {
         bars.measure(&format!("the same with 1,000 more by {shape:?}"), "ns", || {
             (classify(shape, &realistic()), Bar::TimesAtMost(3.0, *bootstrap))
@@ -112,7 +117,32 @@ fn waiting(queues: i64, hand_size: i64, crowd: usize) -> f64 {
 }
 
 fn classify(shape: Shape, requests: &[Request]) -> f64 {
-    let classifier = classifier(shape);
+    classify_by(&classifier(shape), requests)
+}
+
+/// Requests of ten plans, which ten schemas before all others tell apart by one header; the last one finds its plan after nine others.
+fn by_header() -> f64 {
+    const PLANS: usize = 10;
+    let schema = |number: usize| {
+        let builder =
+            FlowSchema::builder(format!("plan-{number}")).priority_level("workload-low").matching_precedence(850);
+        let mut schema = builder.rule(|r| r.group("system:authenticated").everything()).build();
+        let condition = format!("{{\"X-Plan\": \"plan-{number}\"}}");
+        schema.metadata.annotations.insert(MATCH_HEADERS.to_owned(), condition);
+        schema
+    };
+    let plans: Vec<_> = (0..PLANS).map(schema).collect();
+    let mut schemas: Vec<_> = bootstrap::flow_schemas().iter().chain(&plans).collect();
+    schemas.sort_by(|a, b| match_order(a, b));
+    let request = |number: usize| {
+        let (user, mut request) = aimed_at(Shape::None, 0);
+        request.head = KnownHead::default().header("X-Plan", format!("plan-{number}")).into();
+        (user, request)
+    };
+    classify_by(&Classifier::compile(schemas), &(0..PLANS).map(request).collect::<Vec<_>>())
+}
+
+fn classify_by(classifier: &Classifier, requests: &[Request]) -> f64 {
     let repeats = ROUND.div_ceil(u32::try_from(requests.len()).expect("a short list"));
     let operations = repeats * u32::try_from(requests.len()).expect("a short list");
     nanos_per_operation(operations, || {

@@ -10,7 +10,7 @@ use evenkeel_api::v1::{FlowDistinguisherMethod, FlowSchema};
 use crate::classify::{Classifier, SchemaIndex, distinguisher, flow_by};
 use crate::flow_hash::FlowHasher;
 use crate::time::Nanos;
-use crate::{Attributes, Flow, RequestInfo};
+use crate::{Attributes, Flow, RequestInfo, Terms};
 
 /// A compiled configuration: it finds the schema and the level that a request belongs to.
 ///
@@ -22,6 +22,7 @@ pub struct Configuration {
     schemas: Vec<Schema>,
     catch_all: usize,
     asks_for_addresses: bool,
+    asked_headers: Box<[Box<str>]>,
 }
 
 /// A flow schema in use.
@@ -37,6 +38,8 @@ pub struct Schema {
     pub flow_weight: u16,
     /// How many seats each of its requests takes; `None`: what is estimated (SF-2).
     pub seats: Option<u32>,
+    /// What its requests cost and how much its flows may take, if anything is said of that.
+    pub terms: Option<Box<Terms>>,
     flow_by: Option<FlowBy>,
     distinguisher: Option<FlowDistinguisherMethod>,
     hasher: FlowHasher,
@@ -134,6 +137,7 @@ impl Configuration {
             level: Arc::clone(level),
             flow_weight: annotations::flow_weight(&schema.metadata.annotations),
             seats: annotations::seats(&schema.metadata.annotations),
+            terms: Terms::of(&schema.metadata.annotations).map(Box::new),
             flow_by: annotations::flow_by(&schema.metadata.annotations),
             distinguisher: schema.spec.distinguisher_method.clone(),
             hasher: FlowHasher::new(schema.name()),
@@ -141,7 +145,14 @@ impl Configuration {
         let schemas: Vec<Schema> = schemas.collect();
         let asks_for_addresses = schemas.iter().any(|schema| schema.flow_by == Some(FlowBy::Address));
         let classifier = Classifier::compile(ordered.iter().map(|(schema, _)| *schema));
-        Self { classifier, schemas, catch_all, asks_for_addresses }
+        let by_flow = schemas.iter().filter_map(|schema| match &schema.flow_by {
+            Some(FlowBy::Header(name)) => Some(name.to_ascii_lowercase().into()),
+            _ => None,
+        });
+        let mut asked_headers: Vec<Box<str>> = classifier.matched_headers().map(Into::into).chain(by_flow).collect();
+        asked_headers.sort();
+        asked_headers.dedup();
+        Self { classifier, schemas, catch_all, asks_for_addresses, asked_headers: asked_headers.into() }
     }
 
     /// Where a request belongs (section 2 of the specification). Every request belongs somewhere.
@@ -160,6 +171,12 @@ impl Configuration {
     #[inline]
     pub fn asks_for_addresses(&self) -> bool {
         self.asks_for_addresses
+    }
+
+    /// The headers, in lower case, by which some schema matches requests or tells its flows apart.
+    #[inline]
+    pub fn asked_headers(&self) -> &[Box<str>] {
+        &self.asked_headers
     }
 
     /// The schemas, in the order in which they are tried.
@@ -189,6 +206,16 @@ impl Schema {
             None => distinguisher(self.distinguisher.as_ref(), attributes),
             Some(by) => flow_by(by, attributes),
         }
+    }
+
+    /// The hash of the flow of a request, also where its level does not tell flows apart: costs and rates do.
+    pub fn flow_key(&self, attributes: Attributes<'_>) -> u64 {
+        self.hasher.hash(self.distinguisher_of(attributes))
+    }
+
+    /// The hash of its name.
+    pub fn key(&self) -> u64 {
+        self.hasher.hash("")
     }
 
     /// What tells its flows apart, if its annotations say so.

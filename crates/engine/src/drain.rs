@@ -139,7 +139,7 @@ impl DrainMeter {
     pub fn look<T>(&mut self, now: Instant, set: &QueueSet<T>, usable: impl FnOnce() -> i64, ended: u64) {
         let started = match set.mode() {
             Mode::Queue(_) => set.dispatched_late().saturating_sub(self.started_before),
-            // Nobody waits, and whoever is rejected needs a seat that becomes free.
+            // No request waits, and a rejected one needs a seat that becomes free.
             _ => ended,
         };
         self.started_before = set.dispatched_late();
@@ -244,7 +244,7 @@ impl DrainMeter {
 // === impl Ahead ===
 
 impl Ahead {
-    /// Those of a level.
+    /// The numbers of a level.
     pub fn of<T>(set: &QueueSet<T>) -> Self {
         // Requests that linger hold seats too, and some that run hold none.
         let running = (set.executing() - set.seatless()).max(usize::from(set.seats_in_use() > 0));
@@ -282,7 +282,7 @@ mod tests {
         Instant::from_nanos(ms * MILLISECOND)
     }
 
-    /// So many have ended, and as many of those that waited have started.
+    /// That many requests have ended, and as many waiting ones have started.
     fn both(count: u64) -> Drained {
         Drained { ended: count, started: count }
     }

@@ -62,7 +62,7 @@ use crate::{Attributes, Classification};
 pub struct Engine<T, D = FaithfulDivision, O: ObserveLevels = ()> {
     controller: Controller<D>,
     configuration: Arc<Configuration>,
-    levels: Table<T, O>,
+    levels: EngineLevels<T, O>,
     wants_reapply: bool,
 }
 
@@ -135,25 +135,25 @@ pub struct LevelView<'a, T> {
 }
 
 /// The levels, by their index.
-struct Table<T, O: ObserveLevels> {
-    levels: Vec<Option<Entry<T, O::Observer>>>,
+struct EngineLevels<T, O: ObserveLevels> {
+    levels: Vec<Option<LevelEntry<T, O::Observer>>>,
     /// The suggestions of levels that are gone, by name: they are never forgotten (HF-13).
     gone: BTreeMap<Box<str>, RetryAfter>,
     observe: O,
-    /// Who may start, if levels borrow at once. Levels go by their indexes.
+    /// Decides which level may start requests, where levels borrow at once. Levels go by their indexes.
     ledger: Option<Ledger>,
 }
 
-struct Entry<T, O> {
+struct LevelEntry<T, O> {
     id: LevelId,
     name: Box<str>,
     level: Level<T, O>,
     retry_after: RetryAfter,
 }
 
-/// The table together with who is told of requests that the controller starts.
-struct Told<'a, T, O: ObserveLevels, E> {
-    levels: &'a mut Table<T, O>,
+/// The levels, and the effects that are told of requests which the controller starts.
+struct LevelsWithEffects<'a, T, O: ObserveLevels, E> {
+    levels: &'a mut EngineLevels<T, O>,
     effects: &'a mut E,
 }
 
@@ -163,7 +163,7 @@ struct InLevel<'a, E> {
     effects: &'a mut E,
 }
 
-/// For when there is nothing that could start.
+/// The effects where no request can start.
 struct Nothing;
 
 // === impl Engine ===
@@ -186,21 +186,21 @@ impl<T, D: DivideSeats> Engine<T, D> {
 impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     /// The same, with somebody who observes each level.
     pub fn observed(config: ServerConfig<D>, observe: O, now: Instant) -> Self {
-        let mut levels = Table { levels: Vec::new(), gone: BTreeMap::new(), observe, ledger: None };
-        let mut told = Told { levels: &mut levels, effects: &mut Nothing };
+        let mut levels = EngineLevels { levels: Vec::new(), gone: BTreeMap::new(), observe, ledger: None };
+        let mut told = LevelsWithEffects { levels: &mut levels, effects: &mut Nothing };
         let (controller, applied) = Controller::with_config(config, &mut told, now);
         Self { controller, configuration: Arc::new(applied.configuration), levels, wants_reapply: false }
     }
 
     /// Follows these objects from now on.
     pub fn apply(&mut self, objects: Objects, now: Instant, effects: &mut impl EngineEffects<T>) -> ApplyReport {
-        let applied = self.controller.apply(objects, &mut Told { levels: &mut self.levels, effects }, now);
+        let applied = self.controller.apply(objects, &mut LevelsWithEffects { levels: &mut self.levels, effects }, now);
         self.install(applied)
     }
 
     /// Digests the objects once more; to be called when [`wants_reapply`](Self::wants_reapply) says so.
     pub fn reapply(&mut self, now: Instant, effects: &mut impl EngineEffects<T>) -> ApplyReport {
-        let applied = self.controller.reapply(&mut Told { levels: &mut self.levels, effects }, now);
+        let applied = self.controller.reapply(&mut LevelsWithEffects { levels: &mut self.levels, effects }, now);
         self.install(applied)
     }
 
@@ -218,12 +218,16 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         now: Instant,
         effects: &mut impl EngineEffects<T>,
     ) -> Option<TooFewSeats> {
-        self.controller.set_server_limit(server_limit, &mut Told { levels: &mut self.levels, effects }, now)
+        self.controller.set_server_limit(
+            server_limit,
+            &mut LevelsWithEffects { levels: &mut self.levels, effects },
+            now,
+        )
     }
 
     /// Levels borrow in this way from now on. Requests that run go on, and those that wait keep their places (BM-3).
     pub fn set_borrowing(&mut self, borrowing: Borrowing, now: Instant, effects: &mut impl EngineEffects<T>) {
-        self.controller.set_borrowing(borrowing, &mut Told { levels: &mut self.levels, effects }, now);
+        self.controller.set_borrowing(borrowing, &mut LevelsWithEffects { levels: &mut self.levels, effects }, now);
     }
 
     /// The ledger, if levels borrow at once.
@@ -249,12 +253,12 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         if self.wants_reapply {
             self.reapply(now, effects);
         }
-        self.controller.handle_timeout(&mut Told { levels: &mut self.levels, effects }, now);
+        self.controller.handle_timeout(&mut LevelsWithEffects { levels: &mut self.levels, effects }, now);
     }
 
     /// Divides the seats among the levels by what they have asked for since the last time, whether that is due or not.
     pub fn adjust(&mut self, now: Instant, effects: &mut impl EngineEffects<T>) {
-        self.controller.adjust(&mut Told { levels: &mut self.levels, effects }, now);
+        self.controller.adjust(&mut LevelsWithEffects { levels: &mut self.levels, effects }, now);
     }
 
     /// What governs requests now.
@@ -368,7 +372,7 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         self.levels.get(level).map(|entry| entry.level.queue_set())
     }
 
-    /// Who observes a level, unless the level is gone.
+    /// The observer of a level, unless the level is gone.
     pub fn observer(&self, level: LevelId) -> Option<&O::Observer> {
         self.levels.get(level).map(|entry| entry.level.observer())
     }
@@ -423,21 +427,21 @@ impl<T, E: EngineEffects<T>> Effects<T> for InLevel<'_, E> {
     }
 }
 
-// === impl Table ===
+// === impl EngineLevels ===
 
-impl<T, O: ObserveLevels> fmt::Debug for Table<T, O> {
+impl<T, O: ObserveLevels> fmt::Debug for EngineLevels<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.levels.iter().flatten().map(|entry| &entry.name);
         f.debug_list().entries(names).finish()
     }
 }
 
-impl<T, O: ObserveLevels> Table<T, O> {
-    fn get(&self, level: LevelId) -> Option<&Entry<T, O::Observer>> {
+impl<T, O: ObserveLevels> EngineLevels<T, O> {
+    fn get(&self, level: LevelId) -> Option<&LevelEntry<T, O::Observer>> {
         self.levels.get(level.index())?.as_ref().filter(|found| found.id == level)
     }
 
-    fn get_mut(&mut self, level: LevelId) -> Option<&mut Entry<T, O::Observer>> {
+    fn get_mut(&mut self, level: LevelId) -> Option<&mut LevelEntry<T, O::Observer>> {
         self.levels.get_mut(level.index())?.as_mut().filter(|found| found.id == level)
     }
 
@@ -483,24 +487,24 @@ impl<T, O: ObserveLevels> Table<T, O> {
         let Some(ledger) = &mut self.ledger else { return };
         while let Some((index, granted)) = ledger.grant_next() {
             let account = &mut LedgerAccount { ledger: &mut *ledger, level: index };
-            if let Some(Entry { id, level, .. }) = &mut self.levels[index] {
+            if let Some(LevelEntry { id, level, .. }) = &mut self.levels[index] {
                 level.start_granted(now, granted, &mut InLevel { level: *id, effects: &mut *effects }, account);
             }
         }
     }
 }
 
-// === impl Told ===
+// === impl LevelsWithEffects ===
 
-impl<T, O: ObserveLevels, E: EngineEffects<T>> Levels for Told<'_, T, O, E> {
+impl<T, O: ObserveLevels, E: EngineEffects<T>> Levels for LevelsWithEffects<'_, T, O, E> {
     fn create(&mut self, id: LevelId, name: &str, config: QueueSetConfig, now: Instant) {
-        let Table { levels, gone, observe, .. } = &mut *self.levels;
+        let EngineLevels { levels, gone, observe, .. } = &mut *self.levels;
         if levels.len() <= id.index() {
             levels.resize_with(id.index() + 1, || None);
         }
         let level = Level::with_observer(config, observe.observe(id, name), now);
         let retry_after = gone.get(name).cloned().unwrap_or_default();
-        levels[id.index()] = Some(Entry { id, name: name.into(), level, retry_after });
+        levels[id.index()] = Some(LevelEntry { id, name: name.into(), level, retry_after });
     }
 
     fn configure(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
@@ -515,12 +519,12 @@ impl<T, O: ObserveLevels, E: EngineEffects<T>> Levels for Told<'_, T, O, E> {
 
     fn remove_if_idle(&mut self, id: LevelId) -> bool {
         let is_idle = self.levels.get(id).is_none_or(|entry| entry.level.queue_set().is_idle());
-        let Table { levels, gone, ledger, .. } = &mut *self.levels;
+        let EngineLevels { levels, gone, ledger, .. } = &mut *self.levels;
         if is_idle && let Some(ledger) = ledger {
             ledger.remove(id.index());
         }
         if is_idle
-            && let Some(Entry { name, retry_after, .. }) = levels.get_mut(id.index()).and_then(Option::take)
+            && let Some(LevelEntry { name, retry_after, .. }) = levels.get_mut(id.index()).and_then(Option::take)
             && retry_after != RetryAfter::default()
         {
             gone.insert(name, retry_after);
@@ -531,14 +535,14 @@ impl<T, O: ObserveLevels, E: EngineEffects<T>> Levels for Told<'_, T, O, E> {
     fn set_ledger(&mut self, terms: Option<&LedgerTerms>, now: Instant) {
         let Some(terms) = terms else {
             self.levels.ledger = None;
-            for Entry { id, level, .. } in self.levels.levels.iter_mut().flatten() {
+            for LevelEntry { id, level, .. } in self.levels.levels.iter_mut().flatten() {
                 level.end_grants(now, &mut InLevel { level: *id, effects: &mut *self.effects });
             }
             return;
         };
         let mut ledger = self.levels.ledger.take().unwrap_or_default();
         ledger.configure(terms.seats, terms.stakes.iter().map(|(level, stake)| (level.index(), *stake)));
-        for Entry { id, level, .. } in self.levels.levels.iter_mut().flatten() {
+        for LevelEntry { id, level, .. } in self.levels.levels.iter_mut().flatten() {
             let (index, told) = (id.index(), &mut InLevel { level: *id, effects: &mut *self.effects });
             ledger.set_in_use(index, level.queue_set().seats_in_use());
             let widest = ledger.widest(index);

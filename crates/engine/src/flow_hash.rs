@@ -25,7 +25,7 @@ pub struct FlowHasher {
 
 /// The hash of the flow that a flow schema and a distinguisher name.
 ///
-/// Whoever has many flows of one schema to hash keeps a [`FlowHasher`].
+/// To hash many flows of one schema, keep a [`FlowHasher`].
 pub fn flow_hash(schema: &str, distinguisher: &str) -> u64 {
     FlowHasher::new(schema).hash(distinguisher)
 }

@@ -13,7 +13,8 @@
 //! |---|---|
 //! | what is asked: a URL becomes attributes | [`digest`] |
 //! | which schema it belongs to, and what tells its flow from others | [`classify`], [`flow_hash`] |
-//! | how many seats it takes | [`work`] |
+//! | how many seats it takes | [`work`], [`cost`] |
+//! | whether its flow is within its rate | [`rate`] |
 //! | what queues its flow may use | [`deal`] |
 //! | whether it runs, waits or is rejected; when it ends | [`queue_set`] |
 //! | when it has waited or lingered for long enough; who observes it | [`level`] |
@@ -27,6 +28,7 @@
 //! | objects become levels and a compiled configuration | [`controller`], [`Configuration`] |
 //! | each level's share of the seats | [`limits`] |
 //! | lending and borrowing by what was asked for | [`borrowing`] |
+//! | the seats of one service among the instances in front of it | [`fleet_division`] |
 //!
 //! [`Engine`] has them all in one. A server of many threads keeps each [`Level`](level::Level) behind a lock of its own and
 //! uses the [`controller`] directly; the crate `evenkeel` does that. Both ask `next_timeout` when something is due, and call
@@ -37,9 +39,11 @@ mod configuration;
 mod engine;
 mod flow;
 mod flow_hash;
+mod histogram;
 mod request_head;
 mod seat_rounding;
 mod seat_seconds;
+mod terms;
 mod work_estimate;
 
 pub mod attribution;
@@ -47,14 +51,17 @@ pub mod auto_limit;
 pub mod borrowing;
 pub mod classify;
 pub mod controller;
+pub mod cost;
 pub mod deal;
 pub mod digest;
 pub mod drain;
 pub mod elementary;
+pub mod fleet_division;
 pub mod implied_groups;
 pub mod level;
 pub mod limits;
 pub mod queue_set;
+pub mod rate;
 pub mod retry_after;
 pub mod time;
 pub mod work;
@@ -64,8 +71,10 @@ pub use configuration::{Classification, Configuration, LevelId, LevelInfo, Schem
 pub use engine::{ApplyReport, Engine, EngineEffects, LevelView, Ticket};
 pub use flow::Flow;
 pub use flow_hash::{FlowHasher, flow_hash};
+pub use histogram::Histogram;
 pub use request_head::{HeadSource, KnownHead, RequestHead};
 pub use seat_seconds::SeatSeconds;
+pub use terms::{FlowRate, Terms};
 pub use work_estimate::WorkEstimate;
 
 /// Tests the example of the page.

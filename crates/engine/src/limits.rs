@@ -158,14 +158,14 @@ impl LevelLimits {
 
     /// The seats of a new level until the adjustment that ends every digest (CL-7).
     ///
-    /// They last only if that adjustment finds no way to divide the seats (CL-17).
+    /// These limits last only if that adjustment finds no way to divide the seats (CL-17).
     pub const fn provisional(&self) -> i64 {
         self.nominal.saturating_sub(self.lendable / 2)
     }
 }
 
 fn nominal(server_limit: i64, shares: i32, all: ShareSum) -> i64 {
-    // Nobody has shares: CL-3 asks for this guard.
+    // No level has shares: CL-3 asks for this guard.
     if all.0.abs() < 1.0 {
         return 0;
     }

@@ -59,6 +59,6 @@ fn main() {
 }
 
 /// Looks whether a job may run. A real program would have a waker that puts the job back on its list.
-fn poll(job: &mut Pin<Box<Arrived>>) -> Poll<Result<Permit, Rejected>> {
+fn poll(job: &mut Pin<Box<Arrived>>) -> Poll<Result<Permit, Box<Rejected>>> {
     job.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }

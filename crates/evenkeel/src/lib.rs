@@ -32,7 +32,7 @@ pub mod objects {
     //! [`FlowSchema`](crate::FlowSchema) and [`PriorityLevelConfiguration`](crate::PriorityLevelConfiguration) themselves are at the
     //! root of the crate; their builders are in [`api::build`](crate::api::build).
 
-    pub use crate::control::flow_control::Report;
+    pub use crate::control::flow_control::ObjectsReport;
     pub use crate::control::into_objects::IntoObjects;
     pub use crate::control::object_problems::{InvalidObjects, ObjectProblem};
     #[doc(inline)]
@@ -46,7 +46,7 @@ pub mod check {
     //! What is probably not meant in objects that work: what [`FlowControl::findings`](crate::FlowControl::findings) gives.
 
     #[doc(inline)]
-    pub use evenkeel_check::{Finding, ObjectName, Rule, Severity, Witness};
+    pub use evenkeel_check::{Assumptions, Finding, ObjectName, Rule, Severity, Witness};
 }
 
 pub mod request {
@@ -58,7 +58,7 @@ pub mod request {
     pub use crate::control::long_running::LongRunning;
     pub use crate::control::permit::SharedPermit;
     pub use crate::control::request::{Details, FlowRequest, Patience};
-    pub use crate::control::seat_times::SeatTimes;
+    pub use crate::control::seat_times::{RequestCost, SeatTimes};
     #[doc(inline)]
     pub use evenkeel_engine::queue_set::Rejection;
 }
@@ -76,7 +76,7 @@ pub mod service {
     pub use crate::layer::boxed::{BoxDigest, BoxIdentify, BoxWork, BoxedFlowLayer};
     #[cfg(feature = "axum")]
     pub use crate::layer::extract::NotAdmitted;
-    pub use crate::layer::future::FlowFuture;
+    pub use crate::layer::future::{FlowFuture, NotFailed};
     pub use crate::layer::occupancy::Occupancy;
     pub use crate::layer::refusal::Refusal;
     pub use crate::layer::response::RejectionForm;
@@ -103,6 +103,14 @@ pub mod work {
     pub use evenkeel_engine::work::{EstimatorConfig, ListCosting};
 }
 
+pub mod cost {
+    //! What requests cost: who counts it, and what routes say of it. [`Permit`](crate::Permit) has the rest.
+
+    pub use crate::control::cost_source::{CostMeter, CountCost, Counted, RouteCost};
+    #[doc(inline)]
+    pub use evenkeel_api::annotations::CostUnit;
+}
+
 pub mod division {
     //! How seats are divided among the levels, and lent: what
     //! [`FlowControlBuilder::divide_seats`](crate::FlowControlBuilder::divide_seats) and
@@ -122,11 +130,42 @@ pub mod clock {
     pub use crate::control::clock::ManualClock;
 }
 
+pub mod limit {
+    //! How many seats a server has, and how it finds that out: what
+    //! [`FlowControlBuilder::server_concurrency_auto`](crate::FlowControlBuilder::server_concurrency_auto) turns on and
+    //! [`FlowControl::limit_state`](crate::FlowControl::limit_state) tells.
+
+    pub use crate::control::limit::{LimitState, LimitStep};
+    #[doc(inline)]
+    pub use evenkeel_engine::auto_limit::{
+        AUTO_BOUNDS, CeilingCause, Concurrency, ConcurrencyError, Elasticity, Learnt, LimitChange, LimitReason,
+        LimitStatus, Load, Phase, SearchCause,
+    };
+}
+
+pub mod flight {
+    //! What was decided about the last requests: what [`FlowControl::record`](crate::FlowControl::record) keeps and
+    //! [`FlowControl::flight`](crate::FlowControl::flight) gives, and the format of its files.
+
+    pub use crate::control::flight::{
+        DamagedFlight, Flight, FlightChange, FlightEnd, FlightHeader, FlightRecord, FlightRequest, MAGIC, VERSION,
+    };
+}
+
+pub mod shadow {
+    //! A second configuration that decides about the same requests without any effect on them: what
+    //! [`FlowControl::shadow`](crate::FlowControl::shadow) starts and [`FlowControl::shadow_report`](crate::FlowControl::shadow_report) tells.
+
+    pub use crate::control::shadow::{
+        Moved, Observed, ShadowFigures, ShadowFlow, ShadowReport, ShadowSettings, ShadowWait, Sides,
+    };
+}
+
 pub mod status {
     //! What levels and flows are doing: the structures that [`FlowControl::status`](crate::FlowControl::status),
     //! [`FlowControl::flows`](crate::FlowControl::flows) and [`FlowControl::reading`](crate::FlowControl::reading) give.
 
-    pub use crate::observe::flows::{FlowDelay, FlowFigures, FlowId, FlowMoment, FlowUsage, LevelFlows};
+    pub use crate::observe::flows::{FlowCost, FlowDelay, FlowFigures, FlowId, FlowMoment, FlowUsage, LevelFlows};
     pub use crate::observe::metrics::{
         DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading,
     };
@@ -139,8 +178,8 @@ pub mod explain {
     //! Why a request goes where it goes: the structures that [`FlowControl::explain`](crate::FlowControl::explain) gives.
 
     pub use crate::observe::explain::{
-        DanglingSchema, ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel,
-        TriedSchema, WaitOutcome,
+        DanglingSchema, ExpectedWait, ExplainedQueuing, ExplainedRate, ExplainedRequest, ExplainedSeats, Explanation,
+        LiveLevel, TriedSchema, WaitOutcome,
     };
 }
 
@@ -150,11 +189,27 @@ pub mod events {
     //!
     //! The metrics, the drain meter behind `Retry-After`, and [who uses a level](crate::FlowControl::flows) listen to the same events.
 
-    pub use crate::control::events::{Arrival, ArrivalListener, Event, EventKind, LevelNumbers, Listener};
+    pub use crate::control::events::{
+        Arrival, ArrivalListener, CostKind, Event, EventKind, LevelNumbers, Listener, RunEnd,
+    };
     #[doc(inline)]
     pub use evenkeel_engine::LevelId;
     #[doc(inline)]
     pub use evenkeel_engine::queue_set::{Rejection, RequestId};
+}
+
+#[cfg(feature = "fleet")]
+pub mod fleet {
+    //! Several instances that share the seats of one service: see [`FlowControlBuilder::fleet`](crate::FlowControlBuilder::fleet).
+
+    #[doc(inline)]
+    pub use crate::control::fleet::{FleetState, FleetStep, JoinFleetError};
+    #[doc(inline)]
+    pub use evenkeel_fleet::{
+        Allowance, FleetConfig, FleetSettings, FleetStatus, Footing, InstanceId, JoinError, MemberEvent, Terms,
+    };
+    #[doc(inline)]
+    pub use evenkeel_store::{EtcdConfig, EtcdIdentity, EtcdLogin, EtcdTls};
 }
 
 #[cfg(feature = "metrics")]
@@ -162,11 +217,16 @@ pub mod metrics {
     //! Metrics: the page that a scrape gets, what is declared, and those of the process.
 
     pub use crate::observe::metrics::{
-        Metric, MetricKind, MetricsPage, RegisterError, declared, register_named, register_process,
+        Metric, MetricKind, MetricsPage, RegisterError, declared, register_labelled, register_named, register_process,
     };
     /// The crate whose registries are used here.
     pub use prometheus_client;
 }
+
+/// Not below `control`, which another test compiles with other locks.
+#[cfg(all(test, feature = "fleet"))]
+#[path = "control/fleet/tests.rs"]
+mod fleet_tests;
 
 #[cfg(test)]
 mod tests {

@@ -66,7 +66,7 @@ fn admit(flow: &FlowControl, name: &str) -> Arrived {
 }
 
 /// Polls once, with a waker that wakes nobody.
-fn poll_once(admit: std::pin::Pin<&mut Arrived>) -> Poll<Result<Permit, Rejected>> {
+fn poll_once(admit: std::pin::Pin<&mut Arrived>) -> Poll<Result<Permit, Box<Rejected>>> {
     admit.poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -215,7 +215,7 @@ fn a_scrape_disturbs_nobody_and_every_request_is_counted_once() {
             scrape.join().unwrap();
             let (levels, _) = flow.shared().sample_metrics();
             let numbers = || levels.iter().flat_map(|level| level.series.iter().map(|series| series.numbers));
-            let ends = |now: u64, rejected: [u64; 4]| now + rejected.iter().sum::<u64>();
+            let ends = |now: u64, rejected: [u64; 5]| now + rejected.iter().sum::<u64>();
             assert_eq!(numbers().map(|now| ends(now.dispatched, now.rejected)).sum::<u64>(), 2);
             assert!(numbers().all(|now| (now.waiting, now.executing, now.executing_seats) == (0, 0, 0)));
             assert_idle(&flow);

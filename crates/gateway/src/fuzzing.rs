@@ -6,6 +6,7 @@ use bytes::BytesMut;
 use http::{HeaderMap, Method};
 
 use crate::http1::{Decoded, Decoder, HeadLimits, HeadMemory, RequestHead, ResponseHead};
+use crate::llm::{RequestFacts, Tokens};
 use crate::net::proxy_protocol::Header;
 
 /// What a reader made of everything that arrived on a connection.
@@ -91,6 +92,15 @@ pub fn chunks<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Conversation {
 pub fn proxy_header(bytes: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, String> {
     let header = Header::read(bytes).map_err(|fault| fault.to_string())?;
     Ok(header.map(|header| (header.client, header.length)))
+}
+
+/// The model that the body of a request names, and the tokens of prompt, cache and response that a response has which arrives in these
+/// pieces.
+pub fn tokens<'a>(content_type: &str, pieces: impl Iterator<Item = &'a [u8]> + Clone) -> (String, [f64; 3]) {
+    let whole: Vec<u8> = pieces.clone().flatten().copied().collect();
+    let facts = RequestFacts::read(&whole);
+    let Tokens { prompt, cached, output } = Tokens::of_response(&facts, content_type, pieces);
+    (facts.model.into(), [prompt, cached, output])
 }
 
 type Head = (String, HeaderMap, Decoder, bool);

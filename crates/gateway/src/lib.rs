@@ -48,8 +48,13 @@
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod dns;
+mod fleet;
+mod flight;
 mod gateway;
 mod http1;
+mod limit;
+mod llm;
 mod net;
 mod proxy;
 mod timeouts;
@@ -67,6 +72,7 @@ pub mod sockets;
 
 pub use config::Config;
 pub use evenkeel_identity::{RequestRules, RequestRulesError, RouteMatch};
+pub use fleet::FleetError;
 pub use gateway::{Drained, Gateway, Reconfigured, StartError};
 pub use identity::{ClientCertificate, Peer, Transport};
 pub use net::fetch::{Connection, FetchLimits, Fetcher};

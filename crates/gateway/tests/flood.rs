@@ -98,7 +98,7 @@ async fn gateway(upstream: &Upstream, queuing: &str) -> Running {
     let file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
     std::fs::write(file.path(), objects(queuing)).unwrap();
     let mut settings = config(&[upstream.address]);
-    settings.concurrency = u32::try_from(CAPACITY).unwrap();
+    settings.concurrency = Some((u32::try_from(CAPACITY).unwrap()).into());
     let trusted = HeaderIdentity { from_addresses: vec!["127.0.0.1/32".parse().unwrap()], ..HeaderIdentity::default() };
     settings.identity.sources = vec![IdentitySource::TrustedHeaders(trusted)];
     let gateway = Gateway::start(settings, Box::new(DirectorySource::new(file.path()))).await.unwrap();

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use evenkeel_engine::User;
+use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
 
 use crate::config::{AnonymousRequests, IdentityConfig};
 use crate::counts::IdentityCounts;
@@ -97,6 +98,14 @@ impl Identification {
     fn certificate_step(&self, shown: &ClientCertificate) -> Step {
         let known = self.sources.iter().find_map(|source| source.owner(shown));
         known.map_or(Step::Wrong(Denial::Name), Step::Known)
+    }
+
+    /// Whether a header of this name carries a credential, which belongs in no log.
+    pub fn is_credential(&self, header: &str) -> bool {
+        let is_key =
+            |source: &Source| matches!(source, Source::ApiKey(name, _) if name.as_str().eq_ignore_ascii_case(header));
+        let known = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
+        known.iter().any(|name| name.as_str().eq_ignore_ascii_case(header)) || self.sources.iter().any(is_key)
     }
 
     /// Whether the peer is a proxy that speaks for other clients: it is trusted to say where requests come from.

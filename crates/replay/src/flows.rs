@@ -157,7 +157,7 @@ impl Replayed {
         self.rejected.iter().sum()
     }
 
-    /// Those that were rejected without having waited as long as they could.
+    /// The requests that were rejected before their wait limit.
     fn rejected_at_once(&self) -> u64 {
         let timed_out = reason_index(evenkeel_engine::queue_set::Rejection::TimeOut);
         self.rejected_total() - self.rejected[timed_out]

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use evenkeel_engine::User;
 use evenkeel_engine::time::{Instant, Nanos};
 
+use crate::logged_head::LoggedHead;
+
 /// A request, or one stage of it, as a log has it. Times are nanoseconds since 1970.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -28,12 +30,18 @@ pub struct Record<'a> {
     pub action: Action<'a>,
     /// Path and query, as they were received.
     pub target: Cow<'a, str>,
+    /// The headers and the address of its client, as far as the log tells.
+    pub head: LoggedHead<'a>,
     /// How it ended, as far as flow control is concerned.
     pub outcome: Outcome<'a>,
     /// The server's classification, if the log has it.
     pub placed: Option<Placed<'a>>,
     /// The seats that it took, if the log tells.
     pub seats: Option<u32>,
+    /// What it cost, if the log tells: in the unit of its flow schema then.
+    pub cost: Option<f64>,
+    /// The bytes of the body of its response, if the log tells.
+    pub bytes: Option<f64>,
 }
 
 /// How far a request was when a line was written.
@@ -99,6 +107,7 @@ impl Record<'_> {
                 Action::Method(method) => Action::Method(owned(method)),
             },
             target: owned(self.target),
+            head: self.head.into_owned(),
             outcome: match self.outcome {
                 Outcome::Rejected(reason) => Outcome::Rejected(reason.map(owned)),
                 Outcome::Served => Outcome::Served,
@@ -113,6 +122,8 @@ impl Record<'_> {
             service: self.service,
             user: self.user,
             seats: self.seats,
+            cost: self.cost,
+            bytes: self.bytes,
         }
     }
 }

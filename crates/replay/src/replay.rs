@@ -1,5 +1,9 @@
 //! `Replay`: reads logs, and lets their requests arrive at one or two simulated servers.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use evenkeel::flight::Flight;
 use evenkeel::service::Occupancy;
 use evenkeel_api::Preset;
 use evenkeel_engine::auto_limit::Concurrency;
@@ -8,21 +12,24 @@ use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, EstimatorConfig};
-use evenkeel_engine::{Classification, RequestInfo, WorkEstimate};
-use evenkeel_sim::NewRequest;
+use evenkeel_engine::{Classification, RequestHead, RequestInfo, WorkEstimate};
+use evenkeel_sim::{AccountKey, NewRequest};
 
 use crate::assumed::{RequestKind, ServiceTimes};
 use crate::clock::{LogClock, Tick};
 use crate::damage::Damaged;
+use crate::flight;
 use crate::flows::{Counter, FlowKey, Flows, SIDES_MAX, Token};
 use crate::formats::Damage;
 use crate::input::Input;
-use crate::interpret::Interpreter;
+use crate::interpret::{Interpreted, Interpreter};
 use crate::join::{Completion, Join, RequestKey};
+use crate::logged_head::LookedAtHead;
 use crate::object_numbers::ObjectNumbers;
 use crate::order::Order;
 use crate::record::{Outcome, Placed, Record, Stage};
 use crate::report::{Notes, Report};
+use crate::routes::Routes;
 use crate::side::Side;
 use crate::timeline::Timeline;
 use crate::truth::{Comparison, Truth};
@@ -42,6 +49,8 @@ pub struct Settings {
     pub wait_limit: Nanos,
     /// How many objects of each resource there are.
     pub object_numbers: ObjectNumbers,
+    /// What its routes say of requests. A route that matches says how many seats a request takes, whatever the log tells.
+    pub routes: Option<Arc<dyn Routes>>,
 }
 
 /// A replay under way. It compares one or two configurations on the same requests, in bounded memory.
@@ -67,6 +76,9 @@ pub struct Replay {
     interpreter: Interpreter,
     estimator: Estimator,
     sides: Vec<Side>,
+    /// The headers that the configurations ask for, and whether they ask for anything of the head of requests.
+    asked_headers: Vec<Box<str>>,
+    asks_for_head: bool,
     truth: Option<Truth>,
     users: Users,
     clock: LogClock,
@@ -89,7 +101,9 @@ struct ReplayRequest {
     schemas: [u32; SIDES_MAX],
     hashes: [u64; SIDES_MAX],
     work: [WorkEstimate; SIDES_MAX],
+    costs: [(Option<f64>, AccountKey); SIDES_MAX],
     service: Nanos,
+    patience: Nanos,
 }
 
 /// No request is taken to hold its seats for longer.
@@ -104,7 +118,7 @@ impl Settings {
     pub fn new(preset: Preset, concurrency: impl Into<Concurrency>) -> Self {
         let borrowing = match preset {
             Preset::Kubernetes => Borrowing::Periodic,
-            Preset::Plain => Borrowing::Immediate,
+            Preset::Plain | Preset::Llm => Borrowing::Immediate,
         };
         Self {
             preset,
@@ -112,6 +126,7 @@ impl Settings {
             borrowing,
             wait_limit: 15 * SECOND,
             object_numbers: ObjectNumbers::default(),
+            routes: None,
         }
     }
 }
@@ -126,10 +141,14 @@ impl Replay {
     /// If there are no configurations, or more than two.
     pub fn new(settings: Settings, configurations: Vec<Objects>, truth: Option<Truth>) -> Self {
         assert!((1..=SIDES_MAX).contains(&configurations.len()), "one or two configurations can be compared");
+        let sides: Vec<Side> = configurations.into_iter().map(|objects| Side::new(&settings, objects)).collect();
+        let asked_headers: BTreeSet<Box<str>> = sides.iter().flat_map(Side::asked_headers).map(Into::into).collect();
         Self {
-            interpreter: Interpreter::new(settings.preset),
+            asks_for_head: !asked_headers.is_empty() || sides.iter().any(Side::asks_for_addresses),
+            asked_headers: asked_headers.into_iter().collect(),
+            interpreter: Interpreter::new(settings.preset, settings.routes.clone()),
             estimator: Estimator::new(costing(&settings.object_numbers)),
-            sides: configurations.into_iter().map(|objects| Side::new(&settings, objects)).collect(),
+            sides,
             truth,
             users: Users::default(),
             clock: LogClock::default(),
@@ -161,6 +180,20 @@ impl Replay {
             }
             if self.lines.is_multiple_of(PROGRESS_EVERY) {
                 progress(self.lines, input);
+            }
+        }
+    }
+
+    /// Replays the requests of a dump of a flight recorder.
+    pub fn read_flight(&mut self, flight: &Flight) {
+        self.notes.formats.push("flight recorder".to_owned());
+        let users = flight::users_of(flight);
+        for (number, record) in (1..).zip(&flight.records) {
+            self.lines += 1;
+            let record = flight::record_of(flight, &users, record);
+            let taken = record.map_or(Err(Damage::Missing("the request")), |record| self.take(&record));
+            if let Err(damage) = taken {
+                self.damaged.note("flight", "record", number, damage);
             }
         }
     }
@@ -215,34 +248,38 @@ impl Replay {
             (Stage::Complete, Some(key)) if self.join.completed(key) == Completion::Replayed => return Ok(()),
             _ => {}
         }
-        let Ok(request) = self.interpreter.interpret(record) else {
+        let Ok(asked) = self.interpreter.interpret(record) else {
             self.notes.not_understood += 1;
             return Ok(());
         };
         if let (Stage::Started, Some(key)) = (record.stage, key) {
-            self.join.started(key, |watches| watches.register(&request, Query::of_target(&record.target)));
+            self.join.started(key, |watches| watches.register(&asked.info, Query::of_target(&record.target)));
         }
-        match self.interpreter.occupancy(&request) {
-            _ if record.seats == Some(0) => self.notes.seatless += 1,
+        match asked.occupancy {
+            _ if seats_of(record, &asked).is_some_and(WorkEstimate::is_seatless) => self.notes.seatless += 1,
             Occupancy::None => self.notes.not_limited += 1,
-            occupancy => self.take_request(record, &request, key, occupancy),
+            _ => self.take_request(record, &asked, key),
         }
         Ok(())
     }
 
-    fn take_request(
-        &mut self,
-        record: &Record<'_>,
-        request: &RequestInfo<'_>,
-        key: Option<RequestKey>,
-        occupancy: Occupancy,
-    ) {
+    fn take_request(&mut self, record: &Record<'_>, asked: &Interpreted<'_>, key: Option<RequestKey>) {
+        let looked_at = LookedAtHead::new(&record.head, &self.asked_headers);
+        let with_head;
+        let request = if self.asks_for_head {
+            with_head = RequestInfo { head: RequestHead::borrowed(&looked_at), ..asked.info.clone() };
+            &with_head
+        } else {
+            &asked.info
+        };
         let mut ready = ReplayRequest {
             flow: 0,
             schemas: [0; SIDES_MAX],
             hashes: [0; SIDES_MAX],
             work: [WorkEstimate::ONE_SEAT; SIDES_MAX],
+            costs: [(None, AccountKey::default()); SIDES_MAX],
             service: 0,
+            patience: asked.wait_limit.unwrap_or(self.settings.wait_limit),
         };
         let mut distinguishers = [""; SIDES_MAX];
         let mut is_narrowed = false;
@@ -253,8 +290,9 @@ impl Replay {
             };
             ready.schemas[number] = u32::try_from(class.index).unwrap_or(u32::MAX);
             ready.hashes[number] = class.flow_hash;
-            ready.work[number] = self.work(record, request, &class);
+            ready.work[number] = self.work(record, asked, &class);
             is_narrowed |= i64::from(ready.work[number].max_seats()) > side.seats_max(class.index);
+            ready.costs[number] = Side::cost(record, request, &class);
             distinguishers[number] = class.distinguisher;
             if number == 0 {
                 let told = record.placed.clone();
@@ -266,17 +304,20 @@ impl Replay {
                 }
             }
         }
+        let depends_on = |header: &str| {
+            self.sides.iter().zip(ready.schemas).any(|(side, schema)| side.depends_on(header, schema as usize))
+        };
+        self.notes.add_untold(&looked_at, depends_on);
         self.notes.narrowed += u64::from(is_narrowed);
-        let is_plain = matches!(self.interpreter, Interpreter::Plain);
-        self.notes.unknown_seats += u64::from(is_plain && told_work(record).is_none());
-        ready.service = service_time(&mut self.service_times, &mut self.notes, record, request, occupancy);
+        self.notes.unknown_seats += u64::from(!self.interpreter.knows_seats() && record.seats.is_none());
+        ready.service = service_time(&mut self.service_times, &mut self.notes, record, asked);
         let key = FlowKey { schemas: ready.schemas, hashes: Some(ready.hashes) };
         let sides = &self.sides;
         ready.flow = self.flows.number(key, sides.len(), || {
             let flows = ready.schemas.into_iter().zip(distinguishers);
             sides.iter().zip(flows).map(|(side, (schema, flow))| side.flow_name(schema, flow)).collect()
         });
-        self.note_recorded(ready.flow, record, request);
+        self.note_recorded(ready.flow, record, &asked.info);
         self.requests += 1;
         self.order.push(record.arrived.as_nanos(), record.written.as_nanos(), ready);
         while let Some((at, request)) = self.order.pop() {
@@ -284,25 +325,22 @@ impl Replay {
         }
     }
 
-    /// The seats that a request takes: those that the log tells, or an estimate.
-    fn work(&self, record: &Record<'_>, request: &RequestInfo<'_>, class: &Classification<'_>) -> WorkEstimate {
-        if let Some(told) = told_work(record) {
-            return told;
+    /// The seats that a request takes: those of its route or of the log, or an estimate.
+    fn work(&self, record: &Record<'_>, asked: &Interpreted<'_>, class: &Classification<'_>) -> WorkEstimate {
+        if let Some(known) = seats_of(record, asked) {
+            return known;
         }
-        let level_cap = class.schema.level.seat_cap();
-        match self.interpreter {
-            Interpreter::Plain => WorkEstimate::ONE_SEAT,
-            Interpreter::Kubernetes(_) => {
-                let circumstances = Circumstances {
-                    now: Instant::default(),
-                    level_cap,
-                    objects: &self.settings.object_numbers,
-                    watches: self.join.watches(),
-                    consistent_reads_from_cache: false,
-                };
-                self.estimator.estimate(Some(request), Query::of_target(&record.target), &circumstances)
-            }
+        if !self.interpreter.is_kubernetes() {
+            return WorkEstimate::ONE_SEAT;
         }
+        let circumstances = Circumstances {
+            now: Instant::default(),
+            level_cap: class.schema.level.seat_cap(),
+            objects: &self.settings.object_numbers,
+            watches: self.join.watches(),
+            consistent_reads_from_cache: false,
+        };
+        self.estimator.estimate(Some(&asked.info), Query::of_target(&record.target), &circumstances)
     }
 
     fn note_recorded(&mut self, flow: u32, record: &Record<'_>, request: &RequestInfo<'_>) {
@@ -326,10 +364,11 @@ impl Replay {
 
     fn arrive(&mut self, at: Nanos, request: ReplayRequest) {
         let at = self.timeline.map(at);
-        let ReplayRequest { flow, schemas, hashes, work, service } = request;
+        let ReplayRequest { flow, schemas, hashes, work, costs, service, patience } = request;
         for (number, side) in self.sides.iter_mut().enumerate() {
             let token = Token { flow, work: work[number] };
-            let new = NewRequest::new(token, service, work[number]).patience(self.settings.wait_limit);
+            let (cost, key) = costs[number];
+            let new = NewRequest::new(token, service, work[number]).patience(patience).cost(cost, key);
             let counter = &mut Counter { flows: &mut self.flows, side: number };
             side.arrive(at, (schemas[number], hashes[number]), new, counter);
         }
@@ -349,10 +388,10 @@ impl Replay {
     }
 }
 
-/// What the log tells of the cost of a request. It counts as it is: a gateway does not cap what its routes cost, and a level that
-/// has fewer seats narrows a request when it starts.
-fn told_work(record: &Record<'_>) -> Option<WorkEstimate> {
-    record.seats.map(WorkEstimate::seats)
+/// What the route of a request says of its cost, or else the log. It counts as it is: a gateway does not cap what its routes cost, and a
+/// level that has fewer seats narrows a request when it starts.
+fn seats_of(record: &Record<'_>, asked: &Interpreted<'_>) -> Option<WorkEstimate> {
+    asked.work.or(record.seats.map(WorkEstimate::seats))
 }
 
 /// What lists cost: by size as in servers that know it, or else by number as in those that do not.
@@ -361,16 +400,10 @@ fn costing(numbers: &ObjectNumbers) -> EstimatorConfig {
 }
 
 /// How long a request holds its seats: what the log tells, or what others of its kind took.
-fn service_time(
-    times: &mut ServiceTimes,
-    notes: &mut Notes,
-    record: &Record<'_>,
-    request: &RequestInfo<'_>,
-    occupancy: Occupancy,
-) -> Nanos {
-    let kind = RequestKind::of(request);
+fn service_time(times: &mut ServiceTimes, notes: &mut Notes, record: &Record<'_>, asked: &Interpreted<'_>) -> Nanos {
+    let kind = RequestKind::of(&asked.info);
     // The end of a watch tells nothing about when its response started.
-    let is_told = !(occupancy == Occupancy::ToTheHeaders && record.stage == Stage::Complete);
+    let is_told = !(asked.occupancy == Occupancy::ToTheHeaders && record.stage == Stage::Complete);
     if let Some(service) = record.service.filter(|_| is_told) {
         let service = service.clamp(0, SERVICE_MAX);
         notes.unknown_waits += u64::from(record.wait.is_none());

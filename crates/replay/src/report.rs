@@ -1,11 +1,14 @@
 //! What a replay has found out.
 
+use std::collections::BTreeSet;
+
 use evenkeel_engine::time::Nanos;
 use evenkeel_sim::{LevelRecord, Simulator};
 
 use crate::damage::Damaged;
 use crate::flows::{Flow, Token};
 use crate::formats::Format;
+use crate::logged_head::LookedAtHead;
 use crate::truth::Comparison;
 
 /// What a replay has found out.
@@ -59,6 +62,12 @@ pub struct Notes {
     pub narrowed: u64,
     /// Left out: they took no seats.
     pub seatless: u64,
+    /// Flow schemas asked for headers of theirs, and the log does not tell these: they count as requests without them.
+    pub untold_headers: u64,
+    /// The names of these headers.
+    pub untold_header_names: BTreeSet<String>,
+    /// Flows are told apart by the addresses of clients, and the log does not tell theirs: they are one flow.
+    pub untold_addresses: u64,
     /// They were written down too late to be put in their place.
     pub late: u64,
 }
@@ -86,6 +95,18 @@ impl Report {
 // === impl Notes ===
 
 impl Notes {
+    /// Notes what flow schemas asked for in vain, of the headers that made a difference.
+    pub(crate) fn add_untold(&mut self, head: &LookedAtHead<'_>, depends_on: impl Fn(&str) -> bool) {
+        let mut untold = head.untold_headers().filter(|name| depends_on(name)).peekable();
+        self.untold_headers += u64::from(untold.peek().is_some());
+        for name in untold {
+            if !self.untold_header_names.contains(name) {
+                self.untold_header_names.insert(name.to_owned());
+            }
+        }
+        self.untold_addresses += u64::from(head.is_address_untold());
+    }
+
     pub(crate) fn add_format(&mut self, format: &Format) {
         let name = format.to_string();
         if !self.formats.contains(&name) {

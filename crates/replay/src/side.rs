@@ -1,9 +1,13 @@
 //! A configuration, and the simulated server that has it.
 
+use std::collections::{BTreeMap, HashMap};
+
+use evenkeel_api::annotations::{self, CostUnit, FlowBy, HeaderCondition};
 use evenkeel_engine::controller::Objects;
+use evenkeel_engine::cost::route_key;
 use evenkeel_engine::time::Nanos;
-use evenkeel_engine::{Attributes, Classification, RequestInfo, flow_hash};
-use evenkeel_sim::{Class, NewRequest, ServerSettings, Simulator};
+use evenkeel_engine::{Attributes, Classification, RequestInfo, Terms, flow_hash};
+use evenkeel_sim::{AccountKey, Class, NewRequest, ServerSettings, Simulator};
 
 use crate::flows::{Counter, FlowName, Token};
 use crate::record::Record;
@@ -15,6 +19,21 @@ pub(crate) struct Side {
     simulator: Simulator<Token>,
     /// A class of each flow schema.
     classes: Vec<Class>,
+    /// The headers that flow schemas ask for, each with the place of the first that does.
+    asked_headers: BTreeMap<String, usize>,
+}
+
+/// The headers that a flow schema with these annotations asks for, in lower case.
+fn asked_by(annotations: &BTreeMap<String, String>) -> Vec<String> {
+    let matched = match annotations::match_headers(annotations) {
+        Some(HeaderCondition::Headers(headers)) => headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect(),
+        Some(HeaderCondition::NotUnderstood) | None => Vec::new(),
+    };
+    let flow_by = match annotations::flow_by(annotations) {
+        Some(FlowBy::Header(name)) => Some(name.to_ascii_lowercase()),
+        _ => None,
+    };
+    matched.into_iter().chain(flow_by).collect()
 }
 
 // === impl Side ===
@@ -23,11 +42,22 @@ impl Side {
     pub(crate) fn new(settings: &Settings, objects: Objects) -> Self {
         let mut server = ServerSettings::new(0).concurrency(&settings.concurrency);
         (server.preset, server.borrowing) = (settings.preset, settings.borrowing);
-        let simulator = Simulator::new(server, objects.with_mandatory_levels());
+        let objects = objects.with_mandatory_levels();
+        let annotations =
+            objects.flow_schemas.iter().map(|schema| (schema.name().to_owned(), schema.metadata.annotations.clone()));
+        let annotations: HashMap<String, _> = annotations.collect();
+        let simulator = Simulator::new(server, objects);
         let class =
             |(index, schema)| simulator.class_of(&Classification { index, schema, distinguisher: "", flow_hash: 0 });
         let classes = simulator.configuration().schemas().iter().enumerate().map(class).collect();
-        Self { simulator, classes }
+        let mut asked_headers = BTreeMap::new();
+        for (index, schema) in simulator.configuration().schemas().iter().enumerate() {
+            let Some(annotations) = annotations.get(&*schema.name) else { continue };
+            for name in asked_by(annotations) {
+                asked_headers.entry(name).or_insert(index);
+            }
+        }
+        Self { simulator, classes, asked_headers }
     }
 
     /// Where a request belongs. If the log does not tell its user, it stays in the schema that it was in; `None` if there is
@@ -45,6 +75,36 @@ impl Side {
         let (index, schema) = configuration.schemas().iter().enumerate().find(|(_, schema)| &*schema.name == name)?;
         let flow_hash = if schema.level.has_flows { flow_hash(&schema.name, "") } else { 0 };
         Some(Classification { index, schema, distinguisher: "", flow_hash })
+    }
+
+    /// What a request cost, as far as the log tells it in the unit of its flow schema, and what tells it apart there. The log has costs in
+    /// the unit that counted when it was written, and always the bytes.
+    pub(crate) fn cost(
+        record: &Record<'_>,
+        request: &RequestInfo<'_>,
+        class: &Classification<'_>,
+    ) -> (Option<f64>, AccountKey) {
+        let Some(unit) = class.schema.terms.as_deref().map(Terms::counts) else { return (None, AccountKey::default()) };
+        let flow = match &record.user {
+            Some(user) => class.schema.flow_key(Attributes { user, request }),
+            None => class.flow_hash,
+        };
+        let cost = if unit == Some(CostUnit::Bytes) { record.bytes } else { record.cost };
+        (cost, AccountKey { flow, route: route_key(request) })
+    }
+
+    /// The headers that flow schemas ask for, in lower case.
+    pub(crate) fn asked_headers(&self) -> impl Iterator<Item = &str> {
+        self.asked_headers.keys().map(String::as_str)
+    }
+
+    /// Whether this header can make a difference for a request that belongs to this schema without it.
+    pub(crate) fn depends_on(&self, header: &str, schema: usize) -> bool {
+        self.asked_headers.get(header).is_some_and(|first| *first <= schema)
+    }
+
+    pub(crate) fn asks_for_addresses(&self) -> bool {
+        self.simulator.configuration().asks_for_addresses()
     }
 
     /// The most seats that the level of a schema can have.

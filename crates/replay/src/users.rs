@@ -23,7 +23,7 @@ pub struct Users {
 enum Groups {
     /// All of them.
     All,
-    /// Those that somebody has named; a server adds others.
+    /// The groups that the text names; a server adds others.
     Named,
 }
 

@@ -7,15 +7,18 @@
 //! The same input gives the same bytes on every machine: times are whole nanoseconds, random numbers come from a
 //! generator of this crate, and no function of the C library is used.
 
+mod accounts;
 mod auto_seats;
+mod delayed;
 mod fairness;
-mod histogram;
 mod known_objects;
 mod level_record;
+mod new_request;
 mod outcome;
 mod random;
 mod run;
 mod series;
+mod server_settings;
 mod service;
 mod simulator;
 mod stream;
@@ -25,15 +28,18 @@ mod traffic;
 pub mod report;
 pub mod workload;
 
+pub use accounts::AccountKey;
 pub use auto_seats::AutoSettings;
+pub use evenkeel_engine::Histogram;
 pub use fairness::jain;
-pub use histogram::Histogram;
 pub use known_objects::KnownObjects;
 pub use level_record::{LevelNumber, LevelRecord, Occupancy};
+pub use new_request::{Class, NewRequest};
 pub use outcome::{End, Outcome, Outcomes};
 pub use run::{Run, Scenario, run};
 pub use series::{Bucket, REASONS, Series, reason_index};
+pub use server_settings::ServerSettings;
 pub use service::{ServiceCurve, Sharing};
-pub use simulator::{Class, NewRequest, ServerSettings, Simulator};
+pub use simulator::Simulator;
 pub use stream::{Caller, StreamRequest, run_stream};
 pub use tally::Tally;

@@ -15,6 +15,7 @@ pub(crate) enum Purpose {
     Arrivals = 1,
     ServiceTimes = 2,
     Retries = 3,
+    Costs = 4,
 }
 
 // === impl Random ===

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::level_record::LevelRecord;
 use crate::series::REASONS;
-use crate::simulator::{ServerSettings, Simulator};
+use crate::server_settings::ServerSettings;
+use crate::simulator::Simulator;
 use crate::tally::Tally;
 use crate::traffic::{Flow, Token, Traffic};
 use crate::workload::Workload;
@@ -115,7 +116,7 @@ pub struct FlowReport {
 pub struct Figures {
     /// Requests that arrived, each attempt counted.
     pub requests: u64,
-    /// Those of them that had been rejected before.
+    /// The requests among them that had been rejected before.
     pub retries: u64,
     /// Requests that the service has done.
     pub completed: u64,
@@ -132,6 +133,9 @@ pub struct Figures {
     pub total: Percentiles,
     /// The seat-seconds that they used.
     pub seat_seconds: f64,
+    /// What they cost, in the unit of their flow schema; absent if the workload does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 /// One of several flows of a kind.
@@ -292,6 +296,7 @@ impl LimitReport {
 
 impl Figures {
     /// The figures of a tally.
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
     pub fn new(tally: &Tally) -> Self {
         Self {
             requests: tally.requests,
@@ -303,6 +308,7 @@ impl Figures {
             wait: Percentiles::new(&tally.wait),
             total: Percentiles::new(&tally.total),
             seat_seconds: rounded(seconds(tally.seat_time)),
+            cost: (tally.cost > 0).then_some(tally.cost as f64),
         }
     }
 
@@ -321,7 +327,7 @@ fn by_reason(counts: &[u64; REASONS.len()]) -> BTreeMap<&'static str, u64> {
 // === impl Percentiles ===
 
 impl Percentiles {
-    /// Those of a histogram.
+    /// The percentiles of a histogram.
     pub fn new(histogram: &Histogram) -> Self {
         let part = |part| milliseconds(histogram.percentile(part));
         Self { p50: part(0.5), p90: part(0.9), p99: part(0.99), p999: part(0.999), max: milliseconds(histogram.max()) }

@@ -5,7 +5,8 @@ use evenkeel_engine::time::{Nanos, SECOND};
 
 use crate::level_record::LevelRecord;
 use crate::report::Report;
-use crate::simulator::{ServerSettings, Simulator};
+use crate::server_settings::ServerSettings;
+use crate::simulator::Simulator;
 use crate::traffic::Traffic;
 use crate::workload::{Change, Workload};
 

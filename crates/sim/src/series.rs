@@ -38,8 +38,13 @@ pub struct Series {
 }
 
 /// The reasons of rejections, in the order of [`Bucket::rejected`].
-pub const REASONS: [Rejection; 4] =
-    [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::TooManyLongRunning];
+pub const REASONS: [Rejection; 5] = [
+    Rejection::QueueFull,
+    Rejection::ConcurrencyLimit,
+    Rejection::TimeOut,
+    Rejection::TooManyLongRunning,
+    Rejection::RateLimit,
+];
 
 /// At this many buckets, an even number, the width doubles.
 const BUCKETS_MAX: usize = 600;

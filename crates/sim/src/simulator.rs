@@ -1,48 +1,33 @@
 //! `Simulator`: the engine with a virtual clock, and the service behind it.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::auto_limit::{AutoLimit, Concurrency};
+use evenkeel_engine::auto_limit::AutoLimit;
 use evenkeel_engine::borrowing::SeatDivision;
-use evenkeel_engine::controller::{Borrowing, Objects, ServerConfig};
+use evenkeel_engine::controller::{Objects, ServerConfig};
+use evenkeel_engine::cost::route_key;
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::drain::DrainMeter;
 use evenkeel_engine::level;
-use evenkeel_engine::queue_set::{Arrival, Ended, Finish, NEWCOMER_WAIT, Phase, Rejection};
+use evenkeel_engine::queue_set::{Arrival, Ended, Finish, Phase, Rejection};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, WatchCounts};
 use evenkeel_engine::{
     ApplyReport, Attributes, Classification, Configuration, Engine, EngineEffects, Flow, LevelId, Ticket, WorkEstimate,
 };
 
-use crate::auto_seats::{AutoSeats, AutoSettings};
+use crate::accounts::{AccountId, AccountKey, Accounts, retry_after};
+use crate::auto_seats::AutoSeats;
+use crate::delayed::Delayed;
 use crate::known_objects::KnownObjects;
 use crate::level_record::{LevelNumber, LevelRecord};
+use crate::new_request::{Class, NewRequest};
 use crate::outcome::{End, Outcome, Outcomes};
-use crate::service::{Done, Service, ServiceCurve, Task};
-
-/// What is simulated: a server with its seats, and the service that its requests run on.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ServerSettings {
-    /// Which kind of server it is: how seats are divided, and what rejected clients are told.
-    pub preset: Preset,
-    /// The seats of the server.
-    pub seats: i64,
-    /// How levels borrow.
-    pub borrowing: Borrowing,
-    /// How long newcomers may have to wait for a seat before some are kept for them, in levels that queue per flow.
-    pub newcomer_wait: Nanos,
-    /// How the seats of the server find themselves; `None`: they stay as they are.
-    pub auto: Option<AutoSettings>,
-    /// How fast the service is.
-    pub service: ServiceCurve,
-    /// How many objects of each resource there are, for estimates.
-    pub objects: KnownObjects,
-    /// How wide the buckets of time series are. They get wider if there are too many.
-    pub bucket_width: Nanos,
-}
+use crate::server_settings::ServerSettings;
+use crate::service::{Done, Service, Task};
 
 /// The engine under a virtual clock, with a service behind it. `T` is what the caller keeps with each request.
 ///
@@ -79,6 +64,9 @@ pub struct Simulator<T> {
     objects: KnownObjects,
     watches: WatchCounts,
     service: Service,
+    accounts: Accounts,
+    /// Requests that wait for the rates of their flows.
+    delayed: BinaryHeap<Reverse<Delayed<T>>>,
     auto: Option<AutoSeats>,
     now: Nanos,
     /// No timer of the engine is due before this time.
@@ -96,42 +84,6 @@ pub struct Simulator<T> {
     recorded: Option<LevelId>,
 }
 
-/// A request that arrives.
-///
-/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
-#[derive(Debug, Clone, Copy)]
-pub struct NewRequest<T> {
-    /// What the caller keeps with it.
-    pub token: T,
-    /// How much work it is for the service.
-    pub service: Nanos,
-    /// How long it takes elsewhere after that, with its seats and without a slot of the service.
-    pub delay: Nanos,
-    /// The seats that it takes. One that takes none starts at once.
-    pub work: WorkEstimate,
-    /// How long it waits at most; `None`: until it starts.
-    pub patience: Option<Nanos>,
-}
-
-/// The level and the flow of a request, under the current configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Class {
-    id: LevelId,
-    generation: u32,
-    /// The level.
-    pub level: LevelNumber,
-    /// The place of the flow schema among those of [`Simulator::configuration`].
-    pub schema: usize,
-    /// The hash of its flow; 0 in a level that does not tell flows apart.
-    pub flow_hash: u64,
-    /// How many seats its flow gets for each one of a flow of weight 1.
-    pub flow_weight: u16,
-    seat_cap: Option<u32>,
-    /// The seats of each request and how long it waits, if the objects say so (SF-2).
-    seats: Option<u32>,
-    wait_limit: Option<Nanos>,
-}
-
 /// A request inside of the engine.
 #[derive(Debug, Clone, Copy)]
 struct Job<T> {
@@ -141,6 +93,7 @@ struct Job<T> {
     schema: usize,
     arrived: Nanos,
     started: Nanos,
+    account: Option<AccountId>,
 }
 
 /// The effects of one event of the engine.
@@ -154,52 +107,8 @@ struct EngineEvents<T> {
 
 /// Requests that take longer than this are not waited for at the end.
 const DRAIN_MAX: Nanos = 24 * 3600 * SECOND;
-
-// === impl ServerSettings ===
-
-impl ServerSettings {
-    /// A server with that many seats, as one of Kubernetes, and a service without a limit of its own.
-    pub fn new(seats: i64) -> Self {
-        Self {
-            preset: Preset::Kubernetes,
-            seats,
-            borrowing: Borrowing::Periodic,
-            newcomer_wait: NEWCOMER_WAIT,
-            auto: None,
-            service: ServiceCurve::default(),
-            objects: KnownObjects::default(),
-            bucket_width: SECOND / 10,
-        }
-    }
-
-    /// The server has so many seats, or finds out how many are right.
-    #[must_use]
-    pub fn concurrency(self, concurrency: &Concurrency) -> Self {
-        let auto = concurrency.auto().map(|bounds| AutoSettings::new(bounds, concurrency.first()));
-        Self { seats: concurrency.first().into(), auto, ..self }
-    }
-}
-
-// === impl NewRequest ===
-
-impl<T> NewRequest<T> {
-    /// A request that waits for as long as it takes.
-    pub fn new(token: T, service: Nanos, work: WorkEstimate) -> Self {
-        Self { token, service, delay: 0, work, patience: None }
-    }
-
-    /// A request that waits for at most this long.
-    #[must_use]
-    pub fn patience(self, patience: Nanos) -> Self {
-        Self { patience: Some(patience), ..self }
-    }
-
-    /// The same, but it takes so long elsewhere in addition.
-    #[must_use]
-    pub fn delay(self, delay: Nanos) -> Self {
-        Self { delay, ..self }
-    }
-}
+/// A request whose patience has no end waits for its rate for so long at most.
+const PATIENCE_MAX: Nanos = 24 * 3600 * SECOND;
 
 // === impl Simulator ===
 
@@ -222,6 +131,8 @@ impl<T: Copy> Simulator<T> {
             objects: counts,
             watches: WatchCounts::default(),
             service: Service::new(service),
+            accounts: Accounts::default(),
+            delayed: BinaryHeap::new(),
             auto,
             now: 0,
             timeout_at: 0,
@@ -286,6 +197,14 @@ impl<T: Copy> Simulator<T> {
         }
     }
 
+    /// What tells a request apart where costs are learnt and flows have rates. Nothing, where its flow schema says nothing of that.
+    pub fn account_key(&self, attributes: Attributes<'_>, class: Class) -> AccountKey {
+        match self.configuration.schemas().get(class.schema).filter(|_| self.accounts.count(class.schema)) {
+            Some(schema) => AccountKey { flow: schema.flow_key(attributes), route: route_key(attributes.request) },
+            None => AccountKey::default(),
+        }
+    }
+
     /// Whether a class belongs to the current configuration. Otherwise the request has to be classified again.
     #[inline]
     pub fn is_current(&self, class: Class) -> bool {
@@ -320,17 +239,59 @@ impl<T: Copy> Simulator<T> {
     ) -> Option<Ticket> {
         self.run_until(at, outcomes);
         let now = self.begin_event(at);
-        let NewRequest { token, service, delay, work, patience } = request;
-        let (work, patience) = (class.seats.map_or(work, WorkEstimate::seats), class.wait_limit.or(patience));
+        let work = class.seats.map_or(request.work, WorkEstimate::seats);
+        let request = NewRequest { work, patience: class.wait_limit.or(request.patience), ..request };
+        if !self.accounts.count(class.schema) {
+            return self.enter(now, now, class, request, None, outcomes);
+        }
+        let (id, seats) = self.accounts.open(class.schema, request.key, request.cost, work.max_seats())?;
+        let mut request = if seats == work.max_seats() {
+            request
+        } else {
+            NewRequest { work: WorkEstimate::seats(seats), ..request }
+        };
+        let latest = now + request.patience.map_or(PATIENCE_MAX, |patience| patience.clamp(0, PATIENCE_MAX));
+        match self.accounts.take(id, now, latest) {
+            Ok(until) if until <= now => self.enter(now, now, class, request, Some(id), outcomes),
+            Ok(until) => {
+                outcomes.waits(self.now, &mut request.token);
+                let (at, sequence, arrived) = (until.as_nanos(), self.events, self.now);
+                self.delayed.push(Reverse(Delayed { at, sequence, arrived, class, request, account: id }));
+                None
+            }
+            Err(over) => {
+                self.accounts.refuse(id, now);
+                self.levels[class.level.index()].count_rejection(Rejection::RateLimit);
+                let end =
+                    End::Rejected { reason: Rejection::RateLimit, retry_after: retry_after(over.conforms_at - now) };
+                let (token, level) = (request.token, class.level);
+                outcomes.ended(Outcome { token, level, arrived: self.now, ended: self.now, end });
+                None
+            }
+        }
+    }
+
+    /// A request comes to its level.
+    fn enter(
+        &mut self,
+        now: Instant,
+        arrived: Instant,
+        class: Class,
+        request: NewRequest<T>,
+        account: Option<AccountId>,
+        outcomes: &mut impl Outcomes<T>,
+    ) -> Option<Ticket> {
+        let NewRequest { token, service, delay, work, patience, .. } = request;
         let flow = Flow::from(class.flow_hash).with_weight(class.flow_weight);
         let mut new = level::NewRequest::new(flow, work);
         if work.is_seatless() {
             new = new.seatless();
         }
         if let Some(patience) = patience {
-            new = new.wait_until(now + patience.max(0));
+            new = new.wait_until(now.max(arrived + patience.max(0)));
         }
-        let job = Job { token, service, delay, schema: class.schema, arrived: self.now, started: self.now };
+        let (arrived, started) = (arrived.as_nanos(), self.now);
+        let job = Job { token, service, delay, schema: class.schema, arrived, started, account };
         let arrival = self.engine.arrive(now, class.id, new, job, &mut self.happened);
         let mut waits = None;
         match arrival {
@@ -340,12 +301,23 @@ impl<T: Copy> Simulator<T> {
                 if let Some(until) = new.wait_until {
                     self.timeout_at = self.timeout_at.min(until.as_nanos());
                 }
-                if let Some(job) = self.engine.payload_mut(Ticket { level: class.id, id }) {
+                if let Some(job) =
+                    self.engine.payload_mut(Ticket { level: class.id, id }).filter(|_| arrived == self.now)
+                {
                     outcomes.waits(self.now, &mut job.token);
                 }
             }
             Some(Arrival::Rejected { reason, payload, .. }) => {
-                self.happened.rejected.push((class.id, reason, payload));
+                if let Some(id) = account {
+                    self.accounts.refuse(id, now);
+                }
+                self.happened.rejected.push((class.id, reason, Job { account: None, ..payload }));
+            }
+            None if account.is_some() => {
+                // The level is gone that it should have come to after it had waited for its rate.
+                let end = End::Rejected { reason: Rejection::RateLimit, retry_after: SECOND };
+                outcomes.ended(Outcome { token, level: class.level, arrived, ended: self.now, end });
+                return None;
             }
             None => unreachable!("a class of an old configuration"),
         }
@@ -360,6 +332,9 @@ impl<T: Copy> Simulator<T> {
         self.run_until(at, outcomes);
         let now = self.begin_event(at);
         let job = self.engine.cancel(now, ticket, &mut self.happened)?;
+        if let Some(id) = job.account {
+            self.accounts.abandon(id, now);
+        }
         self.look_at(ticket.level, 0);
         self.settle(outcomes);
         Some(job.token)
@@ -380,7 +355,8 @@ impl<T: Copy> Simulator<T> {
     fn next_of_requests(&self) -> Option<Nanos> {
         let end = self.service.next_end();
         let timeout = (self.timeout_at < Nanos::MAX).then_some(self.timeout_at);
-        end.into_iter().chain(timeout).min()
+        let delayed = self.delayed.peek().map(|Reverse(next)| next.at);
+        end.into_iter().chain(timeout).chain(delayed).min()
     }
 
     /// Lets time pass.
@@ -396,13 +372,16 @@ impl<T: Copy> Simulator<T> {
     pub fn step(&mut self, until: Nanos, outcomes: &mut impl Outcomes<T>) -> bool {
         let end = self.service.next_end().unwrap_or(Nanos::MAX);
         let tick = self.auto.as_ref().map_or(Nanos::MAX, |auto| auto.next_tick);
-        let next = end.min(self.timeout_at).min(tick);
+        let delayed = self.delayed.peek().map_or(Nanos::MAX, |Reverse(next)| next.at);
+        let next = end.min(self.timeout_at).min(tick).min(delayed);
         if next > until || next == Nanos::MAX {
             return false;
         }
         // Requests that end at the time of a timer end before it.
         if end == next {
             self.end_next(end, outcomes);
+        } else if delayed == next {
+            self.go_on(outcomes);
         } else if self.timeout_at == next {
             self.handle_timeout(outcomes);
         } else {
@@ -413,7 +392,7 @@ impl<T: Copy> Simulator<T> {
 
     /// Lets time pass until every request has ended, or none of them can end any more.
     pub fn drain(&mut self, outcomes: &mut impl Outcomes<T>) {
-        while self.engine.levels().any(|level| !level.queue_set.is_idle()) {
+        while !self.delayed.is_empty() || self.engine.levels().any(|level| !level.queue_set.is_idle()) {
             let Some(next) = self.next_of_requests().filter(|next| *next < self.now.saturating_add(DRAIN_MAX)) else {
                 break;
             };
@@ -481,16 +460,30 @@ impl<T: Copy> Simulator<T> {
         Instant::from_nanos(self.now)
     }
 
+    /// The next request that has waited for its rate goes on to its level.
+    fn go_on(&mut self, outcomes: &mut impl Outcomes<T>) {
+        let Some(Reverse(Delayed { at, arrived, class, request, account, .. })) = self.delayed.pop() else { return };
+        let now = self.begin_event(at);
+        self.enter(now, Instant::from_nanos(arrived), class, request, Some(account), outcomes);
+    }
+
     fn end_next(&mut self, at: Nanos, outcomes: &mut impl Outcomes<T>) {
         let Some(Done { ticket, is_good }) = self.service.end_next(at) else { return };
         let now = self.begin_event(at);
         let level = self.engine.queue_set(ticket.level);
         let Some(view) = level.and_then(|set| set.request(ticket.id)) else { return };
         let (job, work) = (*view.payload, view.work);
+        let settled = job.account.map(|id| (id, self.accounts.settle(id, Instant::from_nanos(job.started), now)));
+        if let Some((_, settlement)) = settled.filter(|(_, settlement)| settlement.charge != 0) {
+            self.engine.charge(now, ticket, settlement.charge, &mut self.happened);
+        }
         match self.engine.finish(now, ticket, &mut self.happened) {
             Some(Finish::Released(_)) => self.look_at(ticket.level, u64::from(!work.is_seatless())),
             Some(Finish::Lingering { until }) => self.timeout_at = self.timeout_at.min(until.as_nanos()),
             None => return,
+        }
+        if let Some((id, settlement)) = settled {
+            self.accounts.close(id, &settlement, !is_good, now);
         }
         let (seats, lingers) = (work.max_seats(), work.additional_latency);
         if let Some(auto) = &mut self.auto {
@@ -526,9 +519,12 @@ impl<T: Copy> Simulator<T> {
         while let Some(level) = self.happened.released.pop() {
             self.look_at(level, 1);
         }
-        for index in 0..self.happened.started.len() {
-            let ticket = self.happened.started[index];
+        // A request that takes fewer seats than it waited for may let others start.
+        let mut index = 0;
+        while let Some(&ticket) = self.happened.started.get(index) {
+            index += 1;
             self.events += 1;
+            self.expect_anew(ticket);
             let set = self.engine.queue_set(ticket.level);
             let Some(seats) = set.and_then(|set| set.request(ticket.id)).map(|view| view.work.max_seats()) else {
                 continue;
@@ -549,6 +545,9 @@ impl<T: Copy> Simulator<T> {
             let number = self.number_of(level);
             self.levels[number.index()].count_rejection(reason);
             let retry_after = self.retry_after(level, number);
+            if let Some(id) = job.account {
+                self.accounts.abandon(id, Instant::from_nanos(self.now));
+            }
             let end = match reason {
                 Rejection::TimeOut => End::TimedOut { retry_after },
                 _ => End::Rejected { reason, retry_after },
@@ -556,6 +555,20 @@ impl<T: Copy> Simulator<T> {
             outcomes.ended(self.outcome(job, level, end));
         }
         self.happened.rejected.clear();
+    }
+
+    /// A request starts that has waited: its seats follow what was learnt meanwhile.
+    fn expect_anew(&mut self, ticket: Ticket) {
+        let waited = |job: &&mut Job<T>| job.started > job.arrived;
+        let Some(id) = self.engine.payload_mut(ticket).filter(waited).and_then(|job| job.account) else { return };
+        let Some(seats) = self.accounts.expect_anew(id) else { return };
+        let now = Instant::from_nanos(self.now);
+        self.engine.set_seats(now, ticket, seats, &mut self.happened);
+        let set = self.engine.queue_set(ticket.level);
+        if let Some(view) = set.and_then(|set| set.request(ticket.id)) {
+            self.accounts.set_seats(id, now, view.work.max_seats());
+        }
+        self.recorded = None;
     }
 
     fn outcome(&self, job: Job<T>, level: LevelId, end: End) -> Outcome<T> {
@@ -600,6 +613,7 @@ impl<T: Copy> Simulator<T> {
     fn follow_configuration(&mut self) {
         let configuration = self.engine.configuration();
         if !Arc::ptr_eq(&configuration, &self.configuration) || self.levels.is_empty() {
+            self.accounts.follow(&configuration);
             self.configuration = configuration;
             self.generation += 1;
         }
@@ -621,7 +635,7 @@ impl<T: Copy> Simulator<T> {
             self.levels[position].set_limits(self.now, limits, limit);
             self.levels[position].note(self.now, view.queue_set.seats_in_use(), view.queue_set.waiting() as u64);
         }
-        if self.preset == Preset::Plain {
+        if !self.preset.is_kubernetes() {
             for number in self.meters.len()..self.levels.len() {
                 // Each level spreads its clients with a seed of its own.
                 self.meters.push(DrainMeter::new(Instant::from_nanos(self.now), number as u64));

@@ -33,6 +33,8 @@ pub struct StreamRequest<T, C> {
     pub work: Option<WorkEstimate>,
     /// How long it waits at most; `None`: until it starts.
     pub patience: Option<Nanos>,
+    /// What it will have cost, in the unit of its flow schema, if that is known.
+    pub cost: Option<f64>,
     /// What the caller keeps with it.
     pub token: T,
 }
@@ -46,12 +48,14 @@ pub fn run_stream<T: Copy, C: AsRef<Caller>>(
     requests: impl IntoIterator<Item = StreamRequest<T, C>>,
     outcomes: &mut impl Outcomes<T>,
 ) {
-    for StreamRequest { at, caller, service, work, patience, token } in requests {
+    for StreamRequest { at, caller, service, work, patience, cost, token } in requests {
         simulator.run_until(at, outcomes);
         let Caller { user, request, query } = caller.as_ref();
         let class = simulator.classify(Attributes { user, request });
         let work = work.unwrap_or_else(|| simulator.estimate(request, query, class));
-        simulator.arrive(at, class, NewRequest { token, service, delay: 0, work, patience }, outcomes);
+        let key = simulator.account_key(Attributes { user, request }, class);
+        let new = NewRequest { patience, ..NewRequest::new(token, service, work).cost(cost, key) };
+        simulator.arrive(at, class, new, outcomes);
     }
     simulator.drain(outcomes);
 }

@@ -12,7 +12,7 @@ use crate::series::{REASONS, reason_index};
 pub struct Tally {
     /// Requests that arrived, those that were tried again counted each time.
     pub requests: u64,
-    /// Those of them that had been rejected before.
+    /// The requests among them that had been rejected before.
     pub retries: u64,
     /// Requests that the service has done.
     pub completed: u64,
@@ -28,6 +28,8 @@ pub struct Tally {
     pub total: Histogram,
     /// The seat-nanoseconds that were used.
     pub seat_time: i128,
+    /// What the requests cost that the service has done, in the units of their flow schemas.
+    pub cost: i128,
 }
 
 /// The tally of one flow, and what it does right now.
@@ -66,6 +68,7 @@ impl Tally {
         self.wait.merge(&other.wait);
         self.total.merge(&other.total);
         self.seat_time += other.seat_time;
+        self.cost += other.cost;
     }
 
     /// A request has ended.

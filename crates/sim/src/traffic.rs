@@ -6,12 +6,14 @@ use std::collections::BinaryHeap;
 use evenkeel_engine::time::{Nanos, SECOND};
 use evenkeel_engine::{Attributes, WorkEstimate};
 
+use crate::accounts::AccountKey;
 use crate::fairness::{Indexes, jain};
+use crate::new_request::{Class, NewRequest};
 use crate::outcome::{End, Outcome, Outcomes};
-use crate::simulator::{Class, NewRequest, Simulator};
+use crate::simulator::Simulator;
 use crate::stream::Caller;
 use crate::tally::{FlowTally, Tally};
-use crate::workload::{Arrivals, Draws, FlowGroup, OnRejection, RESPONSE_TIME, Workload};
+use crate::workload::{Arrivals, Draws, FlowGroup, OnRejection, PATIENCE_DEFAULT, RESPONSE_TIME, Workload};
 
 /// All clients of a workload.
 pub(crate) struct Traffic<'a> {
@@ -31,7 +33,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) number: u32,
     group: &'a FlowGroup,
     caller: Caller,
-    class: Option<(Class, WorkEstimate)>,
+    class: Option<(Class, WorkEstimate, AccountKey)>,
     draws: Draws,
     pub(crate) tally: FlowTally,
 }
@@ -43,6 +45,7 @@ pub(crate) struct Token {
     attempt: u32,
     waits: bool,
     service: Nanos,
+    cost: Nanos,
 }
 
 /// A request that will arrive.
@@ -52,6 +55,8 @@ struct Arrival {
     /// How often it has been rejected, and its service time if it has been.
     attempt: u32,
     service: Nanos,
+    /// What it costs, likewise.
+    cost: Nanos,
     /// How many more arrive at the same time.
     more: u32,
 }
@@ -93,7 +98,7 @@ impl<'a> Traffic<'a> {
     /// The next request arrives.
     pub(crate) fn arrive(&mut self, simulator: &mut Simulator<Token>) {
         let Some(Reverse((at, _, arrival))) = self.arrivals.pop() else { return };
-        let Arrival { flow: index, attempt, service, more } = arrival;
+        let Arrival { flow: index, attempt, service, cost, more } = arrival;
         let flow = &mut self.flows[index as usize];
         if attempt == 0 {
             let next = if more > 0 { Some(at) } else { flow.draws.next_arrival(flow.group, at) };
@@ -102,14 +107,18 @@ impl<'a> Traffic<'a> {
             }
         }
         let flow = &mut self.flows[index as usize];
-        let service = if attempt == 0 { flow.draws.service(flow.group) } else { service };
+        let (service, cost) =
+            if attempt == 0 { (flow.draws.service(flow.group), flow.draws.cost(flow.group)) } else { (service, cost) };
         if at >= self.counted_from {
             flow.tally.counted.requests += 1;
             flow.tally.counted.retries += u64::from(attempt > 0);
         }
-        let (class, work) = flow.classify(simulator);
-        let token = Token { flow: index, attempt, waits: false, service };
-        let request = NewRequest::new(token, service, work).patience(flow.group.patience).delay(flow.group.delay);
+        let (class, work, key) = flow.classify(simulator);
+        let token = Token { flow: index, attempt, waits: false, service, cost };
+        let patience = flow.group.patience.unwrap_or(PATIENCE_DEFAULT);
+        let request = NewRequest::new(token, service, work).patience(patience).delay(flow.group.delay);
+        #[expect(clippy::cast_precision_loss, reason = "a cost")]
+        let request = request.cost(flow.group.cost.is_some().then_some(cost as f64), key);
         simulator.arrive(at, class, request, self);
     }
 
@@ -118,7 +127,7 @@ impl<'a> Traffic<'a> {
         let mut shares: Vec<(u32, f64)> = Vec::new();
         for flow in &mut self.flows {
             let Some(used) = flow.tally.end_second(now) else { continue };
-            if let Some((class, _)) = flow.class {
+            if let Some((class, ..)) = flow.class {
                 shares.push((class.level.0, share(used, SECOND, class)));
             }
         }
@@ -146,7 +155,7 @@ impl<'a> Traffic<'a> {
         let mut shares: Vec<(u32, f64)> = Vec::new();
         for flow in &self.flows {
             let backlogged = flow.tally.backlogged;
-            if let Some((class, _)) = flow.class.filter(|_| backlogged.seconds > 0) {
+            if let Some((class, ..)) = flow.class.filter(|_| backlogged.seconds > 0) {
                 let span = SECOND.saturating_mul(Nanos::try_from(backlogged.seconds).unwrap_or(Nanos::MAX));
                 shares.push((class.level.0, share(backlogged.seat_time, span, class)));
             }
@@ -160,7 +169,7 @@ impl<'a> Traffic<'a> {
     fn begin(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         if let Some((at, more)) = flow.draws.first_arrival(flow.group) {
-            self.schedule(at, Arrival { flow: index, attempt: 0, service: 0, more });
+            self.schedule(at, Arrival { flow: index, attempt: 0, service: 0, cost: 0, more });
         }
     }
 
@@ -178,7 +187,7 @@ impl<'a> Traffic<'a> {
         if let Arrivals::Closed { think, .. } = group.arrivals
             && at + think < group.to
         {
-            self.schedule(at + think, Arrival { flow: index, attempt: 0, service: 0, more: 0 });
+            self.schedule(at + think, Arrival { flow: index, attempt: 0, service: 0, cost: 0, more: 0 });
         }
     }
 
@@ -197,7 +206,7 @@ impl<'a> Traffic<'a> {
         let at = now + pause.max(RESPONSE_TIME);
         if at < flow.group.to {
             let attempt = token.attempt.saturating_add(1);
-            self.schedule(at, Arrival { flow: token.flow, attempt, service: token.service, more: 0 });
+            self.schedule(at, Arrival { flow: token.flow, attempt, service: token.service, cost: token.cost, more: 0 });
         }
     }
 }
@@ -224,6 +233,9 @@ impl Outcomes<Token> for Traffic<'_> {
         }
         if outcome.arrived >= self.counted_from {
             tally.counted.count(&outcome);
+            if let End::Completed { .. } = outcome.end {
+                tally.counted.cost += i128::from(token.cost);
+            }
         }
         match outcome.end {
             End::Completed { seats, lingers, .. } => {
@@ -242,7 +254,7 @@ impl Outcomes<Token> for Traffic<'_> {
 impl Flow<'_> {
     /// Where its requests belong, and how many seats they take. Both are kept until the configuration changes.
     #[inline]
-    fn classify(&mut self, simulator: &Simulator<Token>) -> (Class, WorkEstimate) {
+    fn classify(&mut self, simulator: &Simulator<Token>) -> (Class, WorkEstimate, AccountKey) {
         match self.class {
             Some(kept) if simulator.is_current(kept.0) => kept,
             _ => {
@@ -252,14 +264,15 @@ impl Flow<'_> {
                     Some(seats) => WorkEstimate::seats(seats),
                     None => simulator.estimate(request, query, class),
                 };
-                *self.class.insert((class, work))
+                let key = simulator.account_key(Attributes { user, request }, class);
+                *self.class.insert((class, work, key))
             }
         }
     }
 
     /// Where its requests went last.
     pub(crate) fn class(&self) -> Option<Class> {
-        self.class.map(|(class, _)| class)
+        self.class.map(|(class, ..)| class)
     }
 
     pub(crate) fn counted(&self) -> &Tally {

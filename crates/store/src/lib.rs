@@ -48,7 +48,10 @@ mod watch;
 pub use cache::HistoryLimits;
 pub use embedded::EmbeddedStore;
 pub use error::Error;
-pub use etcd::{EtcdConfig, EtcdIdentity, EtcdLogin, EtcdStore, EtcdTls};
+pub use etcd::{
+    CoordinationKey, EtcdConfig, EtcdIdentity, EtcdLogin, EtcdStore, EtcdTls, EtcdTransactions, KeyChange,
+    KeyCondition, KeyWatch, KeyWrite, LeaseId, Transacted,
+};
 pub use event::{Change, Event};
 pub use location::Location;
 pub use object::{NAME_BYTES_MAX, Object, PAYLOAD_BYTES_MAX};

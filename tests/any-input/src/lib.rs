@@ -9,6 +9,7 @@ mod decode;
 mod engine;
 mod http1;
 mod jwt;
+mod llm;
 mod mutate;
 mod patch;
 mod path;
@@ -23,6 +24,7 @@ pub use http1::{
     Reading, http1_chunks, http1_differential, http1_request, http1_response, requests_by_gateway, requests_by_hyper,
 };
 pub use jwt::{jwt, key_set};
+pub use llm::llm;
 pub use mutate::{Mutator, try_mutations};
 pub use patch::patch;
 pub use path::path;

@@ -10,6 +10,7 @@ use evenkeel_process::Process;
 use tempfile::TempDir;
 
 use crate::certificate::Certificate;
+use crate::envoy::Filter;
 use crate::{caddy, envoy, evenkeel, haproxy, nginx};
 
 /// The header that says which tenant a request comes from.
@@ -101,7 +102,7 @@ impl Contestant {
             Self::Evenkeel => evenkeel::start(task, certificate.as_ref(), upstream, folder.path()),
             Self::Nginx => nginx::start(task, certificate.as_ref(), upstream, folder.path()),
             Self::Haproxy => haproxy::start(task, certificate.as_ref(), upstream, folder.path()),
-            Self::Envoy => envoy::start(task, certificate.as_ref(), upstream, folder.path()),
+            Self::Envoy => envoy::start(task, &Filter::None, certificate.as_ref(), upstream, folder.path()),
             Self::Caddy => caddy::start(task, certificate.as_ref(), upstream, folder.path()),
         }?;
         Ok(Running { contestant: self, process, certificate, _folder: folder })

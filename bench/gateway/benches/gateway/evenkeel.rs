@@ -44,12 +44,21 @@ pub(crate) struct Switchable {
     folder: TempDir,
 }
 
+/// What sees the requests beside those who serve them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Nothing,
+    Recorder,
+    Shadow,
+}
+
 /// What only some gateways have.
 #[derive(Debug, Default)]
 struct More {
     routes: usize,
     access_log: AccessLog,
     tracing: Option<Tracing>,
+    beside: Option<Beside>,
     admin: Option<SocketAddr>,
     /// How many rejections a second are logged.
     logged_rejections: u8,
@@ -67,12 +76,35 @@ const DISPATCHED: &str = "apiserver_flowcontrol_dispatched_requests_total{";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
-    let seats = match task {
-        Task::PassOn | Task::PassOnWithOneWorker => SEATS,
-        Task::Protect { slots } => slots,
-    };
+    let seats = seats_for(task);
     let workers = matches!(task, Task::PassOnWithOneWorker).then_some(1);
     run(Role::Gateway.command()?, seats, &More { workers, ..More::default() }, tls, upstream, folder)
+}
+
+fn seats_for(task: Task) -> usize {
+    match task {
+        Task::PassOn | Task::PassOnWithOneWorker => SEATS,
+        Task::Protect { slots } => slots,
+    }
+}
+
+/// Starts a gateway that an Envoy asks at this address. It forwards nothing itself.
+pub(crate) fn start_for_envoy(
+    task: Task,
+    address: SocketAddr,
+    admin: Option<SocketAddr>,
+    folder: &Path,
+) -> io::Result<Process> {
+    let seats = seats_for(task);
+    let objects = folder.join("objects.yaml");
+    fs::write(&objects, OBJECTS)?;
+    let file = folder.join(SETTINGS);
+    fs::write(&file, identity_and_log(&More::default(), folder))?;
+    let mut command = Role::Gateway.command()?;
+    let admin = admin.map_or_else(|| "none".to_owned(), |address| address.to_string());
+    command.args(["serve", "--admin-listen", &admin, "--ext-proc", &address.to_string()]);
+    command.arg("--concurrency").arg(seats.to_string()).arg("--config").arg(file).arg("--objects").arg(objects);
+    Process::start(&mut command, address, folder)
 }
 
 /// Starts a gateway with an admin endpoint.
@@ -128,7 +160,7 @@ fn run(
     Process::start(&mut command, address, folder)
 }
 
-fn settings(more: &More, tls: Option<&Certificate>, address: SocketAddr, folder: &Path) -> String {
+fn identity_and_log(more: &More, folder: &Path) -> String {
     let identity = format!("{{fromAddresses: [127.0.0.0/8], userHeader: {TENANT_HEADER}}}");
     let access = match more.access_log {
         AccessLog::Off => String::new(),
@@ -138,10 +170,22 @@ fn settings(more: &More, tls: Option<&Certificate>, address: SocketAddr, folder:
         }
     };
     let log = format!("log: {{filter: warn, rejectionsPerSecond: {}{access}}}", more.logged_rejections);
-    let mut settings = format!("identity: {{sources: [trustedHeaders: {identity}]}}\n{log}\n");
+    format!("identity: {{sources: [trustedHeaders: {identity}]}}\n{log}\n")
+}
+
+fn settings(more: &More, tls: Option<&Certificate>, address: SocketAddr, folder: &Path) -> String {
+    let mut settings = identity_and_log(more, folder);
     if let Some(Tracing { ratio, collector }) = more.tracing {
         // Writing to a text does not fail.
         let _ = writeln!(settings, "tracing: {{endpoint: 'http://{collector}', protocol: http, sampleRatio: {ratio}}}");
+    }
+    if let Some(beside) = more.beside {
+        let bytes = if beside == Beside::Recorder { 32 << 20 } else { 0 };
+        // Writing to a text does not fail.
+        let _ = writeln!(settings, "flightRecorder: {{bytes: {bytes}}}");
+        if beside == Beside::Shadow {
+            settings.push_str("shadow: {concurrency: 64}\n");
+        }
     }
     if let Some(workers) = more.workers {
         // Writing to a text does not fail.
@@ -178,8 +222,18 @@ impl Switchable {
     /// Changes the settings, also where tracing stays as it is, and waits until they are in effect: what a change costs is no
     /// part of any comparison.
     pub(crate) fn trace(&mut self, tracing: Option<Tracing>) -> io::Result<()> {
-        let before = self.metric(CHANGES)?;
         self.more.tracing = tracing;
+        self.apply()
+    }
+
+    /// The same for what sees the requests beside those who serve them.
+    pub(crate) fn have_beside(&mut self, beside: Beside) -> io::Result<()> {
+        self.more.beside = Some(beside);
+        self.apply()
+    }
+
+    fn apply(&mut self) -> io::Result<()> {
+        let before = self.metric(CHANGES)?;
         // Nothing is rejected, so that this changes nothing but the settings.
         self.more.logged_rejections ^= 1;
         let (file, folder) = (self.folder.path().join(SETTINGS), self.folder.path());

@@ -1,7 +1,7 @@
 //! The gateway beside nginx, `HAProxy`, Envoy and Caddy: the same upstream, the same load, in one run.
 //!
 //! Give a part of a group's name (`gateway throughput`, `gateway latency`, `gateway access log`, `gateway http2`, `gateway memory`, `gateway connections`, `gateway overload`,
-//! `gateway dashboard`, `gateway tracing`) to run
+//! `gateway envoy`, `gateway limit`, `gateway dashboard`, `gateway tracing`, `gateway shadow`) to run
 //! only those that contain it. Every process but wrk, h2load and the other proxies is this executable, which takes one of several roles.
 
 #![allow(clippy::print_stdout, reason = "it says what is left out and why")]
@@ -16,10 +16,12 @@ mod crowd;
 mod dashboard;
 mod envoy;
 mod evenkeel;
+mod ext_proc;
 mod h2load;
 mod haproxy;
 mod http2;
 mod latency;
+mod limit;
 mod load;
 mod memory;
 mod nginx;
@@ -27,6 +29,7 @@ mod open_loop;
 mod overload;
 mod role;
 mod service;
+mod shadow;
 mod throughput;
 mod tracing;
 mod upstream;
@@ -47,7 +50,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A group of measures: its name, and what adds its figures.
 type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 12] = [
     ("gateway throughput", throughput::bars),
     ("gateway latency", latency::bars),
     ("gateway access log", access_log::bars),
@@ -55,8 +58,11 @@ const GROUPS: [Group; 9] = [
     ("gateway memory", memory::bars),
     ("gateway connections", connections::bars),
     ("gateway overload", overload::bars),
+    ("gateway envoy", ext_proc::bars),
+    ("gateway limit", limit::bars),
     ("gateway dashboard", dashboard::bars),
     ("gateway tracing", tracing::bars),
+    ("gateway shadow", shadow::bars),
 ];
 
 fn main() -> ExitCode {
@@ -67,6 +73,7 @@ fn main() -> ExitCode {
         Role::Service => service::run().map(|()| ExitCode::SUCCESS),
         Role::Generator => open_loop::generate().map(|()| ExitCode::SUCCESS),
         Role::Crowd => crowd::run().map(|()| ExitCode::SUCCESS),
+        Role::ExtProcStub => ext_proc::run_stub().map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {
         println!("the benchmark of the gateway: {error}");

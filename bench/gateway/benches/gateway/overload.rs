@@ -37,9 +37,9 @@ const ROUND: Duration = Duration::from_secs(4);
 
 /// What a round has found.
 #[derive(Debug, Clone, Copy)]
-struct Round {
-    served_per_second: f64,
-    polite_p99_ms: f64,
+pub(crate) struct Round {
+    pub(crate) served_per_second: f64,
+    pub(crate) polite_p99_ms: f64,
 }
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
@@ -71,6 +71,28 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
         bars.add(format!("the same, evenkeel beside {name}"), *ours, "ms", Bar::TimesAtMost(0.1, *other));
     }
     Ok(())
+}
+
+/// Polite tenants beside a greedy one.
+pub(crate) fn beside_greedy(target: SocketAddr) -> io::Result<Round> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let rounds: Vec<Round> = (0..ROUNDS).map(|_| runtime.block_on(round(target))).collect();
+    Ok(Round {
+        served_per_second: median(rounds.iter().map(|round| round.served_per_second)),
+        polite_p99_ms: median(rounds.iter().map(|round| round.polite_p99_ms)),
+    })
+}
+
+/// The 99th percentile of polite tenants where nobody is greedy, in milliseconds.
+pub(crate) fn polite_alone(target: SocketAddr) -> io::Result<f64> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let round = async || {
+        let (from, until) = measured();
+        let tenants: JoinSet<_> =
+            POLITE.iter().map(|tenant| ask_now_and_then(Arc::new(Load::new(target, tenant)), from, until)).collect();
+        p99_ms(tenants.join_all().await.concat())
+    };
+    Ok(median((0..ROUNDS).map(|_| runtime.block_on(round()))))
 }
 
 /// How many requests per second the service does when there are always enough of them.

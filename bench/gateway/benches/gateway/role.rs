@@ -21,6 +21,8 @@ pub(crate) enum Role {
     Generator,
     /// Holds many idle connections.
     Crowd,
+    /// Lets every request of an Envoy through at once.
+    ExtProcStub,
 }
 
 /// Everything that the benchmark starts inherits the limit, the other proxies too.
@@ -42,6 +44,7 @@ impl Role {
             Ok("service") => Self::Service,
             Ok("generator") => Self::Generator,
             Ok("crowd") => Self::Crowd,
+            Ok("ext-proc-stub") => Self::ExtProcStub,
             _ => Self::Start,
         }
     }
@@ -55,6 +58,7 @@ impl Role {
             Self::Service => "service",
             Self::Generator => "generator",
             Self::Crowd => "crowd",
+            Self::ExtProcStub => "ext-proc-stub",
         };
         let mut command = Command::new(std::env::current_exe()?);
         command.env(VARIABLE, name);

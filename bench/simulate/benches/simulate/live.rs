@@ -80,7 +80,7 @@ fn config(scenario: &Scenario, upstream: SocketAddr) -> Result<Config> {
         listen: vec![ListenConfig { address: address.into(), tls: None, ..ListenConfig::default() }],
         admin: AdminConfig { address: None, ..AdminConfig::default() },
         upstreams: vec![UpstreamConfig::new(&format!("http://{upstream}")).map_err(anyhow::Error::msg)?],
-        concurrency: SEATS,
+        concurrency: Some(SEATS.into()),
         identity: IdentityConfig { sources: vec![IdentitySource::TrustedHeaders(header)], ..IdentityConfig::default() },
         flow_control: FlowControlConfig { borrowing: Some(borrowing), ..FlowControlConfig::default() },
         log: LogConfig { filter: "warn".to_owned(), ..LogConfig::default() },

@@ -59,6 +59,9 @@ static SUGGESTED_BEFORE_1_34: LazyLock<BootstrapObjects> = LazyLock::new(|| {
 static PLAIN: LazyLock<BootstrapObjects> = LazyLock::new(|| {
     BootstrapObjects { priority_levels: plain::priority_levels(), flow_schemas: plain::flow_schemas() }.marked()
 });
+static LLM: LazyLock<BootstrapObjects> = LazyLock::new(|| {
+    BootstrapObjects { priority_levels: plain::priority_levels(), flow_schemas: plain::flow_schemas_by_cost() }.marked()
+});
 static ALL: LazyLock<BootstrapObjects> = LazyLock::new(|| BootstrapObjects {
     priority_levels: [&*MANDATORY, &*SUGGESTED].into_iter().flat_map(|group| group.priority_levels.clone()).collect(),
     flow_schemas: [&*MANDATORY, &*SUGGESTED].into_iter().flat_map(|group| group.flow_schemas.clone()).collect(),
@@ -73,6 +76,11 @@ pub fn mandatory() -> &'static BootstrapObjects {
 /// [`Preset::Plain`](crate::Preset::Plain).
 pub fn plain() -> &'static BootstrapObjects {
     &PLAIN
+}
+
+/// The built-in objects of a service of language models: see [`Preset::Llm`](crate::Preset::Llm). Requests that cost many tokens take more seats.
+pub fn llm() -> &'static BootstrapObjects {
+    &LLM
 }
 
 /// The objects that exist until an operator decides otherwise.

@@ -22,3 +22,14 @@ pub(super) fn flow_schemas() -> Vec<FlowSchema> {
     let schema = FlowSchema::builder(EVERYONE).priority_level(EVERYONE).matching_precedence(9900).by_user();
     vec![schema.rule(|r| r.user("*").everything()).build()]
 }
+
+/// The same, with seats by what requests cost. A seat is room for an ordinary chat; the longest prompts take eight.
+pub(super) fn flow_schemas_by_cost() -> Vec<FlowSchema> {
+    let mut schemas = flow_schemas();
+    let noted =
+        [(annotations::SEATS, "learnt"), (annotations::COST_PER_SEAT, "4000"), (annotations::LEARNT_SEATS_MAX, "8")];
+    for schema in &mut schemas {
+        schema.metadata.annotations.extend(noted.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+    schemas
+}

@@ -154,7 +154,7 @@ impl ManifestReader<'_> {
 
     /// Reads the objects that a short form stands for (SF-2).
     fn short_form(&mut self, document: &Document) {
-        if self.preset != Preset::Plain {
+        if self.preset.is_kubernetes() {
             let message =
                 "`levels` and `match` are for ordinary services (preset `plain`); for a Kubernetes API, write objects";
             return self.problem(document.root.at, message);

@@ -11,7 +11,7 @@ pub(crate) const KIND: Field = Field::new("kind", Shape::String, "The kind of th
 pub(crate) const API_VERSION: Field =
     Field::new("apiVersion", Shape::String, "The API group and version of the object.");
 
-// Those of the delete options that may also stand in the query.
+// The delete options that may also stand in the query.
 pub(super) const GRACE_PERIOD_SECONDS: Field = Field::new(
     "gracePeriodSeconds",
     Shape::Int64,

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::level::{Part, default_per_client};
+use super::rule::RuleSeats;
 use super::{Per, ShortForm, ShortLevel, ShortProblem, ShortRule};
-use crate::annotations::{SEATS_MAX, WAIT_MAX, WEIGHT_MAX, check_header_name};
+use crate::annotations::{self, SEATS_MAX, WAIT_MAX, WEIGHT_MAX, check_header_name};
 use crate::bootstrap::{CATCH_ALL, EXEMPT};
 use crate::duration;
 use crate::spelling::closest;
@@ -179,8 +180,7 @@ impl Finder<'_> {
     }
 
     fn rule(&mut self, rule: &ShortRule, levels: &[&str]) {
-        let ShortRule { users, groups, methods, paths, headers: _, header_problems, level, exempt, weight, per, seats } =
-            rule;
+        let ShortRule { users, groups, methods, paths, header_problems, level, exempt, weight, per, .. } = rule;
         match (level, exempt) {
             (None, false) => self.add("", "does not say where requests go; add `level: NAME` or `exempt: true`"),
             (Some(_), true) => self.add("exempt", "the match names a level too; keep one of `level` and `exempt`"),
@@ -193,11 +193,20 @@ impl Finder<'_> {
             _ => {}
         }
         if *exempt {
-            for (key, is_given) in [("weight", weight.is_some()), ("per", per.is_some()), ("seats", seats.is_some())] {
-                if is_given {
-                    self.add(key, "has no effect: exempt requests never wait; remove it");
-                }
+            let given = [
+                ("weight", weight.is_some()),
+                ("per", per.is_some()),
+                ("seats", rule.seats.is_some()),
+                ("rate", rule.rate.is_some()),
+                ("cost", rule.cost.is_some()),
+                ("costPerSeat", rule.cost_per_seat.is_some()),
+                ("seatsMax", rule.seats_max.is_some()),
+            ];
+            for (key, _) in given.iter().filter(|(_, is_given)| *is_given) {
+                self.add(key, "has no effect: exempt requests never wait; remove it");
             }
+        } else {
+            self.costs(rule);
         }
         if !users.is_empty() && !groups.is_empty() {
             self.add("group", "a match names users or groups, not both; write a match for each");
@@ -211,15 +220,63 @@ impl Finder<'_> {
         for (index, path) in paths.iter().enumerate() {
             self.path(&at("path", index, paths.len()), path);
         }
+        self.models(rule);
         for problem in header_problems {
             self.add("header", problem.as_str());
         }
         self.range("weight", *weight, 1..=WEIGHT_MAX.into());
-        self.range("seats", *seats, 0..=SEATS_MAX.into());
+        for (key, problem) in &rule.cost_problems {
+            self.add(key, problem.as_str());
+        }
         if let Some(Per::Header(name)) = per
             && let Err(problem) = check_header_name(name)
         {
             self.add("per", problem);
+        }
+    }
+
+    /// What requests cost, and how much of it clients may take.
+    fn costs(&mut self, rule: &ShortRule) {
+        let ShortRule { seats, rate, cost, cost_per_seat, seats_max, .. } = rule;
+        if let Some(RuleSeats::Number(seats)) = seats {
+            self.range("seats", Some(*seats), 0..=SEATS_MAX.into());
+        }
+        self.range("seatsMax", *seats_max, 1..=SEATS_MAX.into());
+        match (seats, cost_per_seat) {
+            (Some(RuleSeats::Learnt), None) => {
+                self.add(
+                    "seats",
+                    "learnt seats need the cost of one seat; add `costPerSeat: 1000`, in the unit of `cost`",
+                );
+            }
+            (Some(RuleSeats::Learnt), Some(_)) => {}
+            (_, Some(_)) => self.add("costPerSeat", "has no effect without `seats: learnt`; add that, or remove it"),
+            (_, None) if seats_max.is_some() => {
+                self.add("seatsMax", "has no effect without `seats: learnt`; add that, or remove it");
+            }
+            (_, None) => {}
+        }
+        if let Some(text) = cost_per_seat
+            && annotations::check_cost_per_seat(text).is_err()
+        {
+            self.add("costPerSeat", format!("is {text}, but must be a number above 0, as `1000` or `0.5`"));
+        }
+        if let Some(rate) = rate
+            && let (Some(unit), Some(cost)) = (rate.unit.cost_unit(), cost)
+            && unit != *cost
+        {
+            let message =
+                format!("is a rate of {unit}, but `cost` is {cost}; write `cost: {unit}`, or leave one of them out");
+            self.add("rate", message);
+        }
+    }
+
+    fn models(&mut self, rule: &ShortRule) {
+        let ShortRule { models, methods, paths, .. } = rule;
+        self.names("model", models);
+        let is_about_paths = !methods.is_empty() || !paths.is_empty();
+        if is_about_paths && !models.is_empty() {
+            self.add("model", "requests to a model are known by it, and not by method and path; leave those out");
         }
     }
 

@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 
 use super::level::{Part, default_per_client};
+use super::rule::RuleSeats;
 use super::{Per, QUEUE_DEFAULT, ShortForm, ShortLevel, ShortLevels, ShortRule};
-use crate::annotations::{self, HeaderCondition, PathMatch, Queuing};
+use crate::annotations::{self, CostUnit, HeaderCondition, PathMatch, Queuing};
 use crate::bootstrap::{self, EXEMPT};
 use crate::v1::{
     CONCURRENCY_SHARES_DEFAULT, FlowDistinguisherMethodType, FlowSchema, NonResourcePolicyRule,
     PolicyRulesWithSubjects, PriorityLevelConfiguration, SubjectKind,
 };
-use crate::{AnyObject, Kind};
+use crate::{AnyObject, Kind, model_namespace};
 
 /// An object that cannot be said in short.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,13 +30,17 @@ pub struct NotShort {
 }
 
 /// The annotations that have a word in the short form, or that change nothing for requests.
-const SAID: [&str; 9] = [
+const SAID: [&str; 13] = [
     annotations::QUEUING,
     annotations::MAX_LONG_RUNNING,
     annotations::WAIT_LIMIT,
     annotations::FLOW_WEIGHT,
     annotations::FLOW_BY,
     annotations::SEATS,
+    annotations::COST,
+    annotations::COST_PER_SEAT,
+    annotations::LEARNT_SEATS_MAX,
+    annotations::RATE,
     annotations::MATCH_HEADERS,
     annotations::MATCH_PATHS,
     annotations::IGNORE,
@@ -122,8 +127,12 @@ impl ShortRule {
         let has_get = self.methods.iter().any(|method| method == "GET");
         rule.methods.retain(|method| method != "HEAD" || !has_get);
         rule.methods = unique(rule.methods);
+        rule.models = unique(rule.models.iter().map(|model| model_namespace(model)).collect());
         rule.weight = self.weight.filter(|weight| *weight != 1);
         rule.per = self.per.clone().filter(|per| *per != Per::User);
+        rule.cost = self.cost.clone().filter(|cost| *cost != CostUnit::Time);
+        let plain = |cost: &String| cost.parse().map_or_else(|_| cost.clone(), |cost: f64| cost.to_string());
+        rule.cost_per_seat = self.cost_per_seat.as_ref().map(plain);
         rule
     }
 }
@@ -195,8 +204,13 @@ fn rule(schema: &FlowSchema) -> Result<ShortRule, String> {
     let [only] = &*schema.spec.rules else { return Err("it does not have exactly one rule".to_owned()) };
     let mut rule = ShortRule::default();
     (rule.users, rule.groups) = subjects(only)?;
-    let paths = path_rule(only)?;
-    (rule.methods, rule.paths) = (methods(&paths.verbs)?, short_paths(&paths.non_resource_urls, noted));
+    match models(only) {
+        Some(models) => rule.models = models,
+        None => {
+            let paths = path_rule(only)?;
+            (rule.methods, rule.paths) = (methods(&paths.verbs)?, short_paths(&paths.non_resource_urls, noted));
+        }
+    }
     if let Some(HeaderCondition::Headers(headers)) = annotations::match_headers(noted) {
         rule.headers = headers;
     }
@@ -206,7 +220,13 @@ fn rule(schema: &FlowSchema) -> Result<ShortRule, String> {
     }
     rule.level = Some(schema.spec.priority_level_configuration.name.clone());
     rule.weight = Some(annotations::flow_weight(noted).into());
-    rule.seats = annotations::seats(noted).map(Into::into);
+    rule.seats = annotations::seats(noted).map(|seats| RuleSeats::Number(seats.into()));
+    if let Some(learnt) = annotations::learnt_seats(noted) {
+        rule.seats = Some(RuleSeats::Learnt);
+        rule.cost_per_seat = Some(learnt.cost_per_seat.to_string());
+        rule.seats_max = learnt.seats_max.map(Into::into);
+    }
+    (rule.rate, rule.cost) = (annotations::rate(noted), annotations::cost(noted));
     rule.per = Some(match (annotations::flow_by(noted), &schema.spec.distinguisher_method) {
         (Some(by), _) => by.into(),
         (None, None) => Per::Nobody,
@@ -233,6 +253,14 @@ fn subjects(rule: &PolicyRulesWithSubjects) -> Result<(Vec<String>, Vec<String>)
     } else {
         Err("it names users and groups".to_owned())
     }
+}
+
+/// The models that a rule is about, if it is about nothing else.
+fn models(rule: &PolicyRulesWithSubjects) -> Option<Vec<String>> {
+    let ([only], []) = (&*rule.resource_rules, &*rule.non_resource_rules) else { return None };
+    let is_every = |texts: &[String]| texts.iter().any(|text| text == EVERY);
+    let fits = [&only.verbs, &only.api_groups, &only.resources].into_iter().all(|texts| is_every(texts));
+    (fits && !only.cluster_scope && !is_every(&only.namespaces)).then(|| only.namespaces.clone())
 }
 
 fn path_rule(rule: &PolicyRulesWithSubjects) -> Result<&NonResourcePolicyRule, String> {

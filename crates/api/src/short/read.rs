@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::level::Part;
+use super::rule::RuleSeats;
 use super::{KEYS, Per, ShortForm, ShortLevel, ShortLevels, ShortProblem, ShortRule};
 use crate::annotations::{FlowBy, HeaderValues};
 use crate::decode::{Document, Member, Node, Problem, Problems, Value, parse_text};
@@ -172,13 +173,18 @@ impl Reader<'_> {
                 "group" => rule.groups = self.texts(&field, value),
                 "method" => rule.methods = self.texts(&field, value),
                 "path" => rule.paths = self.texts(&field, value),
+                "model" => rule.models = self.texts(&field, value),
                 "header" => self.headers(&field, value, &mut rule),
                 "level" => rule.level = self.text(&field, value),
                 "exempt" => rule.exempt = self.yes(&field, value),
                 "weight" => rule.weight = self.number(&field, value),
                 "per" => rule.per = self.per(&field, value),
-                "seats" => rule.seats = self.number(&field, value),
-                _ => self.unknown(&field, key, &ShortRule::KEYS, &ShortRule::LATER),
+                "seats" => rule.seats = self.seats(&field, value),
+                "rate" => rule.rate = self.parsed(&field, value, "100/s"),
+                "cost" => rule.cost = self.parsed(&field, value, "bytes"),
+                "costPerSeat" => rule.cost_per_seat = self.decimal(&field, value),
+                "seatsMax" => rule.seats_max = self.number(&field, value),
+                _ => self.unknown(&field, key, &ShortRule::KEYS, &[]),
             }
         }
         rule
@@ -214,6 +220,44 @@ impl Reader<'_> {
             self.wrong(field, &node.value, "must be a whole number, as `40`");
         }
         number
+    }
+
+    fn seats(&mut self, field: &str, node: &Node) -> Option<RuleSeats> {
+        match &node.value {
+            Value::String(text) if text == "learnt" => Some(RuleSeats::Learnt),
+            Value::String(text) => {
+                let message = match closest(text, &["learnt"]) {
+                    Some(meant) => format!("unknown word `{text}`; did you mean `{meant}`?"),
+                    None => format!("unknown word `{text}`; write a whole number, or `learnt`"),
+                };
+                self.add(field, message);
+                None
+            }
+            _ => self.number(field, node).map(RuleSeats::Number),
+        }
+    }
+
+    /// A number that need not be whole, as it is written.
+    fn decimal(&mut self, field: &str, node: &Node) -> Option<String> {
+        match &node.value {
+            Value::Number(text) => Some(text.to_string()),
+            other => {
+                self.wrong(field, other, "must be a number, as `0.5`");
+                None
+            }
+        }
+    }
+
+    /// A text that says something in words of its own.
+    fn parsed<T: FromStr<Err: std::fmt::Display>>(&mut self, field: &str, node: &Node, example: &str) -> Option<T> {
+        let text = match &node.value {
+            Value::String(text) => text,
+            other => {
+                self.wrong(field, other, &format!("must be text, as `{example}`"));
+                return None;
+            }
+        };
+        text.parse().map_err(|problem| self.add(field, format!("{text:?}: {problem}"))).ok()
     }
 
     fn part(&mut self, field: &str, node: &Node) -> Option<Part> {

@@ -1,6 +1,6 @@
 //! `ShortRule`: one line of `match`, in the words of the short form.
 
-use crate::annotations::{FlowBy, HeaderMatch, HeaderValues};
+use crate::annotations::{CostUnit, FlowBy, HeaderMatch, HeaderValues, Rate};
 
 /// A match: which requests it is about, and where they go. What it does not say fits every request.
 ///
@@ -18,6 +18,7 @@ pub struct ShortRule {
     pub(super) groups: Vec<String>,
     pub(super) methods: Vec<String>,
     pub(super) paths: Vec<String>,
+    pub(super) models: Vec<String>,
     pub(super) headers: HeaderMatch,
     /// What is wrong with headers that the builder was given.
     pub(super) header_problems: Vec<String>,
@@ -25,7 +26,22 @@ pub struct ShortRule {
     pub(super) exempt: bool,
     pub(super) weight: Option<i64>,
     pub(super) per: Option<Per>,
-    pub(super) seats: Option<i64>,
+    pub(super) seats: Option<RuleSeats>,
+    pub(super) rate: Option<Rate>,
+    pub(super) cost: Option<CostUnit>,
+    /// A number as it is written: it need not be whole.
+    pub(super) cost_per_seat: Option<String>,
+    pub(super) seats_max: Option<i64>,
+    /// What is wrong with a rate or a cost that the builder was given.
+    pub(super) cost_problems: Vec<(&'static str, String)>,
+}
+
+/// How many seats each request takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RuleSeats {
+    Number(i64),
+    /// By what requests of its kind have cost.
+    Learnt,
 }
 
 /// What tells clients apart, so that each waits in a queue of its own.
@@ -50,10 +66,23 @@ pub enum Per {
 
 impl ShortRule {
     /// The keys of a match.
-    pub const KEYS: [&'static str; 10] =
-        ["user", "group", "method", "path", "header", "level", "exempt", "weight", "per", "seats"];
-    /// Keys that are known, and that this version does not support.
-    pub(super) const LATER: [&'static str; 3] = ["model", "rate", "cost"];
+    pub const KEYS: [&'static str; 15] = [
+        "user",
+        "group",
+        "method",
+        "path",
+        "model",
+        "header",
+        "level",
+        "exempt",
+        "weight",
+        "per",
+        "seats",
+        "rate",
+        "cost",
+        "costPerSeat",
+        "seatsMax",
+    ];
 
     /// Requests of this user, or of one more.
     pub fn user(mut self, name: impl Into<String>) -> Self {
@@ -76,6 +105,12 @@ impl ShortRule {
     /// Requests for this path, or for one more: exactly this one, or with `/*` at its end everything below it.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.paths.push(path.into());
+        self
+    }
+
+    /// Requests to this language model, or to one more, behind a gateway that counts tokens.
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.models.push(name.into());
         self
     }
 
@@ -118,14 +153,59 @@ impl ShortRule {
 
     /// How many seats each of them takes.
     pub fn seats(mut self, seats: u32) -> Self {
-        self.seats = Some(seats.into());
+        self.seats = Some(RuleSeats::Number(seats.into()));
         self
+    }
+
+    /// Each of them takes the seats that requests of its kind have cost: one for each `cost_per_seat`, in the unit of
+    /// [`cost`](Self::cost).
+    pub fn learnt_seats(mut self, cost_per_seat: f64) -> Self {
+        (self.seats, self.cost_per_seat) = (Some(RuleSeats::Learnt), Some(cost_per_seat.to_string()));
+        self
+    }
+
+    /// The most seats that one of them takes by its cost.
+    pub fn seats_max(mut self, seats: u32) -> Self {
+        self.seats_max = Some(seats.into());
+        self
+    }
+
+    /// What their cost is counted in: `time`, `bytes`, `header:NAME` or `tokens`.
+    pub fn cost(mut self, unit: &str) -> Self {
+        match unit.parse() {
+            Ok(unit) => self.cost = Some(unit),
+            Err(problem) => self.cost_problems.push(("cost", format!("{unit:?}: {problem}"))),
+        }
+        self
+    }
+
+    /// How much each of their clients may take, as `100/s` or `100/m;burst=20`.
+    pub fn rate(mut self, rate: &str) -> Self {
+        match rate.parse() {
+            Ok(rate) => self.rate = Some(rate),
+            Err(problem) => self.cost_problems.push(("rate", format!("{rate:?}: {problem}"))),
+        }
+        self
+    }
+
+    /// Whether it names this path, or everything below one that this is below.
+    pub fn names_path(&self, path: &str) -> bool {
+        let fits = |named: &String| match named.strip_suffix("/*") {
+            Some(above) => path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/')),
+            None => named == path,
+        };
+        self.paths.iter().any(fits)
     }
 
     /// Whether every request fits.
     pub fn fits_everything(&self) -> bool {
-        let Self { users, groups, methods, paths, headers, .. } = self;
-        users.is_empty() && groups.is_empty() && methods.is_empty() && paths.is_empty() && headers.is_empty()
+        let Self { users, groups, methods, paths, models, headers, .. } = self;
+        models.is_empty()
+            && users.is_empty()
+            && groups.is_empty()
+            && methods.is_empty()
+            && paths.is_empty()
+            && headers.is_empty()
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::level::Part;
 use super::read::{levels_of, rule_of};
+use super::rule::RuleSeats;
 use super::{ShortLevel, ShortLevels, ShortRule};
 use crate::annotations::HeaderValues;
 use crate::decode::Node;
@@ -104,9 +105,10 @@ impl Part {
 impl ShortRule {
     /// The keys that are set, with their values.
     pub(super) fn members(&self) -> Vec<(&'static str, Value)> {
-        let Self { users, groups, methods, paths, headers, header_problems: _, level, exempt, weight, per, seats } =
-            self;
-        let [user, group, method, path] = [users, groups, methods, paths].map(|texts| one_or_more(texts));
+        let Self { users, groups, methods, paths, models, headers, level, exempt, weight, per, .. } = self;
+        let Self { seats, rate, cost, cost_per_seat, seats_max, .. } = self;
+        let [user, group, method, path, model] =
+            [users, groups, methods, paths, models].map(|texts| one_or_more(texts));
         let headers = headers.iter().map(|(name, values)| {
             let values = match values {
                 HeaderValues::Any => Some("*".into()),
@@ -120,14 +122,30 @@ impl ShortRule {
             ("group", group),
             ("method", method),
             ("path", path),
+            ("model", model),
             ("header", (!headers.is_empty()).then_some(Value::Object(headers))),
             ("level", level.as_deref().map(Value::from)),
             ("exempt", exempt.then_some(Value::Bool(true))),
             ("weight", weight.map(Value::from)),
             ("per", per.as_ref().map(|per| per.to_string().into())),
-            ("seats", seats.map(Value::from)),
+            ("seats", seats.map(RuleSeats::to_json)),
+            ("rate", rate.map(|rate| rate.to_string().into())),
+            ("cost", cost.as_ref().map(|cost| cost.to_string().into())),
+            ("costPerSeat", cost_per_seat.as_ref().map(|cost| serde_json::from_str(cost).unwrap_or_default())),
+            ("seatsMax", seats_max.map(Value::from)),
         ];
         members.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+    }
+}
+
+// === impl RuleSeats ===
+
+impl RuleSeats {
+    fn to_json(self) -> Value {
+        match self {
+            Self::Number(seats) => seats.into(),
+            Self::Learnt => "learnt".into(),
+        }
     }
 }
 

@@ -66,7 +66,11 @@ fn is_plain(text: &str) -> bool {
     let begins = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'/');
     let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let is_word = words.iter().any(|word| word.eq_ignore_ascii_case(text));
-    begins && text.bytes().all(is_sound) && !is_word || is_percentage(text) || is_duration(text) || is_header(text)
+    begins && text.bytes().all(is_sound) && !is_word
+        || is_percentage(text)
+        || is_duration(text)
+        || is_header(text)
+        || is_rate(text)
 }
 
 fn is_percentage(text: &str) -> bool {
@@ -75,6 +79,11 @@ fn is_percentage(text: &str) -> bool {
 
 fn is_duration(text: &str) -> bool {
     text.ends_with(['s', 'm', 'h']) && crate::duration::parse(text).is_ok()
+}
+
+/// `100/s;burst=50`: YAML takes it for a text without quotes too.
+fn is_rate(text: &str) -> bool {
+    !text.contains(' ') && text.parse::<crate::annotations::Rate>().is_ok()
 }
 
 /// `header:NAME`: a colon without a space behind it is nothing special.

@@ -6,12 +6,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::level::Part;
+use super::rule::RuleSeats;
 use super::{Per, ShortForm, ShortLevel, ShortRule};
 use crate::annotations::{self, Queuing};
 use crate::bootstrap::{BootstrapObjects, EXEMPT};
 use crate::decode::{ManifestEntry, Node};
 use crate::duration;
 use crate::meta::ObjectMeta;
+use crate::model_namespace;
 use crate::v1::{
     FlowDistinguisherMethod, FlowDistinguisherMethodType, FlowSchema, FlowSchemaSpec, GroupSubject, LimitResponse,
     LimitResponseType, LimitedPriorityLevelConfiguration, NonResourcePolicyRule, PolicyRulesWithSubjects,
@@ -122,8 +124,22 @@ fn schema(rule: &ShortRule, index: usize, name: String, level: &str) -> FlowSche
     if let Some(by) = rule.per.as_ref().and_then(Per::flow_by) {
         note(annotations::FLOW_BY, by.to_string());
     }
-    if let Some(seats) = rule.seats {
-        note(annotations::SEATS, seats.to_string());
+    match rule.seats {
+        Some(RuleSeats::Number(seats)) => note(annotations::SEATS, seats.to_string()),
+        Some(RuleSeats::Learnt) => note(annotations::SEATS, "learnt".to_owned()),
+        None => {}
+    }
+    if let Some(rate) = &rule.rate {
+        note(annotations::RATE, rate.to_string());
+    }
+    if let Some(cost) = &rule.cost {
+        note(annotations::COST, cost.to_string());
+    }
+    if let Some(cost) = &rule.cost_per_seat {
+        note(annotations::COST_PER_SEAT, cost.clone());
+    }
+    if let Some(most) = rule.seats_max {
+        note(annotations::LEARNT_SEATS_MAX, most.to_string());
     }
     if !rule.headers.is_empty() {
         note(annotations::MATCH_HEADERS, rule.headers.to_string());
@@ -143,11 +159,8 @@ fn schema(rule: &ShortRule, index: usize, name: String, level: &str) -> FlowSche
         distinguisher_method: has_flows.then_some(by_user),
         rules: vec![PolicyRulesWithSubjects {
             subjects: subjects(rule),
-            resource_rules: every_resource(rule).into_iter().collect(),
-            non_resource_rules: vec![NonResourcePolicyRule {
-                verbs: verbs(&rule.methods),
-                non_resource_urls: every_or(&rule.paths),
-            }],
+            resource_rules: resources(rule).into_iter().collect(),
+            non_resource_rules: paths(rule).into_iter().collect(),
         }],
     };
     FlowSchema::new(named(name, noted), spec)
@@ -165,12 +178,20 @@ fn subjects(rule: &ShortRule) -> Vec<Subject> {
     if named.is_empty() { vec![user(EVERY)] } else { named }
 }
 
-/// Requests for resources have neither methods nor paths: a match that names some is not about them.
-fn every_resource(rule: &ShortRule) -> Option<ResourcePolicyRule> {
+/// Requests for resources have neither methods nor paths: a match that names some is not about them. Models are namespaces.
+fn resources(rule: &ShortRule) -> Option<ResourcePolicyRule> {
     let every = || vec![EVERY.to_owned()];
-    let (verbs, api_groups, resources, namespaces) = (every(), every(), every(), every());
+    let (verbs, api_groups, resources) = (every(), every(), every());
+    let models: Vec<String> = rule.models.iter().map(|model| model_namespace(model)).collect();
+    let (cluster_scope, namespaces) = (models.is_empty(), every_or(&models));
     let rule = (rule.methods.is_empty() && rule.paths.is_empty()).then_some(());
-    rule.map(|()| ResourcePolicyRule { verbs, api_groups, resources, cluster_scope: true, namespaces })
+    rule.map(|()| ResourcePolicyRule { verbs, api_groups, resources, cluster_scope, namespaces })
+}
+
+/// Requests for a model are no requests for paths.
+fn paths(rule: &ShortRule) -> Option<NonResourcePolicyRule> {
+    let (verbs, non_resource_urls) = (verbs(&rule.methods), every_or(&rule.paths));
+    rule.models.is_empty().then_some(NonResourcePolicyRule { verbs, non_resource_urls })
 }
 
 /// The methods in lower case; that of `GET` comes with that of `HEAD`, which asks for the same without its body.

@@ -27,7 +27,7 @@ match:
 ";
 
 /// The part of the sound form, what stands in its place, and the whole message.
-const MISTAKES: [(&str, &str, &str); 52] = [
+const MISTAKES: [(&str, &str, &str); 62] = [
     ("level: batch", "level: bach", "15:3: match[3].level: unknown level `bach`; did you mean `batch`?"),
     (
         "level: batch",
@@ -52,14 +52,60 @@ const MISTAKES: [(&str, &str, &str); 52] = [
         "per: 'header:X Y'",
         "16:3: match[3].per: unknown word `header:X Y`; use `user`, `address`, `path`, `header:NAME` or `nobody`",
     ),
-    ("per: user", "rate: 10/s", "16:3: match[3].rate: this version does not support `rate` yet; remove it"),
-    ("per: user", "cost: 4", "16:3: match[3].cost: this version does not support `cost` yet; remove it"),
-    ("per: user", "model: large", "16:3: match[3].model: this version does not support `model` yet; remove it"),
+    (
+        "per: user",
+        "rate: 10/d",
+        "16:3: match[3].rate: \"10/d\": must be a rate such as 100/s, 100/m or 100/h, and perhaps ;burst=50, ;unit=requests|bytes|tokens and ;excess=wait|reject",
+    ),
+    ("per: user", "rate: 10", "16:3: match[3].rate: is 10, but must be text, as `100/s`"),
+    ("per: user", "cost: 4", "16:3: match[3].cost: is 4, but must be text, as `bytes`"),
+    (
+        "per: user",
+        "cost: byte",
+        "16:3: match[3].cost: \"byte\": must be time, bytes, tokens, header:NAME or header:NAME;keep",
+    ),
+    (
+        "per: user",
+        "seats: learnt",
+        "16:3: match[3].seats: learnt seats need the cost of one seat; add `costPerSeat: 1000`, in the unit of `cost`",
+    ),
+    ("per: user", "seats: learned", "16:3: match[3].seats: unknown word `learned`; did you mean `learnt`?"),
+    ("per: user", "seats: some", "16:3: match[3].seats: unknown word `some`; write a whole number, or `learnt`"),
+    (
+        "per: user",
+        "costPerSeat: 9",
+        "16:3: match[3].costPerSeat: has no effect without `seats: learnt`; add that, or remove it",
+    ),
+    (
+        "per: user",
+        "seatsMax: 9",
+        "16:3: match[3].seatsMax: has no effect without `seats: learnt`; add that, or remove it",
+    ),
+    (
+        "per: user",
+        "seats: learnt\n  costPerSeat: 0",
+        "17:3: match[3].costPerSeat: is 0, but must be a number above 0, as `1000` or `0.5`",
+    ),
+    (
+        "per: user",
+        "cost: tokens\n  rate: 9/s;unit=bytes",
+        "17:3: match[3].rate: is a rate of bytes, but `cost` is tokens; write `cost: bytes`, or leave one of them out",
+    ),
+    (
+        "exempt: true}",
+        "exempt: true, rate: 9/s}",
+        "10:34: match[0].rate: has no effect: exempt requests never wait; remove it",
+    ),
+    (
+        "per: user",
+        "model: large",
+        "16:3: match[3].model: requests to a model are known by it, and not by method and path; leave those out",
+    ),
     ("per: user", "weigth: 4", "16:3: match[3].weigth: unknown key `weigth`; did you mean `weight`?"),
     (
         "per: user",
         "color: red",
-        "16:3: match[3].color: unknown key `color`; known ones are user, group, method, path, header, level, exempt, weight, per, seats",
+        "16:3: match[3].color: unknown key `color`; known ones are user, group, method, path, model, header, level, exempt, weight, per, seats, rate, cost, costPerSeat, seatsMax",
     ),
     ("per: user", "seats: -1", "16:3: match[3].seats: is -1, but must be a whole number from 0 to 1000000"),
     ("method: POST", "method: post", "13:3: match[3].method: unknown method \"post\"; did you mean `POST`?"),
@@ -278,6 +324,39 @@ fn sf_2_the_example_becomes_these_objects() {
 }
 
 /// A text of a short form is a manifest of its objects, each at the place of its line.
+#[test]
+fn co_and_rl_costs_and_rates_go_both_ways() {
+    let text = "\
+levels:
+  api: {share: 100}
+match:
+- {path: /export, level: api, seats: learnt, cost: bytes, costPerSeat: 65536, seatsMax: 8}
+- {path: /report, level: api, seats: learnt, costPerSeat: 0.5}
+- {path: /query, level: api, rate: 50/m;burst=5;excess=reject, cost: header:X-Cost}
+- {path: /dump, level: api, rate: 5000000/s;unit=bytes}
+- {level: api, per: header:X-Api-Key, rate: 100/s}
+";
+    let form = ShortForm::parse("evenkeel.yaml", text.as_bytes()).unwrap();
+    let objects = form.to_objects().unwrap();
+    let noted = |index: usize| {
+        let noted = &objects.flow_schemas[index].metadata.annotations;
+        let ours = noted.iter().filter(|(name, _)| *name != "evenkeel.dev/match-paths");
+        ours.map(|(name, value)| format!("{} {value}", name.trim_start_matches("evenkeel.dev/"))).collect::<Vec<_>>()
+    };
+    assert_eq!(noted(0), ["cost bytes", "cost-per-seat 65536", "seats learnt", "seats-max 8"]);
+    assert_eq!(noted(1), ["cost-per-seat 0.5", "seats learnt"]);
+    assert_eq!(noted(2), ["cost header:X-Cost", "rate 50/m;burst=5;excess=reject"]);
+    assert_eq!(noted(4), ["flow-by header:X-Api-Key", "rate 100/s"]);
+    let back = ShortForm::from_objects(&objects.priority_levels, &objects.flow_schemas).unwrap();
+    assert_eq!(back, form.normal());
+    assert_eq!(back.to_string(), text);
+    let rule = evenkeel_api::short::ShortRule::default().level("api").rate("1/d").cost("kilos");
+    let made = ShortForm::new(form.levels.clone(), vec![rule]);
+    let problems: Vec<String> = made.problems().iter().map(ToString::to_string).collect();
+    assert!(problems[0].starts_with("match[0].rate: \"1/d\": must be a rate"), "{problems:?}");
+    assert!(problems[1].starts_with("match[0].cost: \"kilos\": must be time, bytes"), "{problems:?}");
+}
+
 #[test]
 fn sf_4_a_short_form_is_read_where_manifests_are() {
     let manifest = Manifest::read_for(Preset::Plain, "f", SOUND.as_bytes(), Strictness::Strict).unwrap();

@@ -27,7 +27,8 @@ use crate::output;
 use crate::request_context::RequestContext;
 use crate::review::Review;
 use crate::route::Route;
-use crate::target::{Target, Verb};
+use crate::target::Target;
+use crate::verb::Verb;
 use crate::warning;
 
 /// What is known of a request before its body is read.
@@ -82,7 +83,7 @@ fn context(shared: &ApiState, parts: &Parts) -> Result<RequestContext, Failure> 
         Failure::unauthorized()
     })?;
     let target = Target::of(parts).map_err(|error| Failure::bad_request(error.to_string()))?;
-    Ok(RequestContext { user, target, in_flight: shared.in_flight.connection() })
+    Ok(RequestContext { user, impersonator: None, target, in_flight: shared.in_flight.connection() })
 }
 
 fn query(parts: &Parts) -> Query<'_> {

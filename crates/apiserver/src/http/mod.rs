@@ -1,10 +1,10 @@
 //! From an HTTP request to a response, in the order of API-5: authorization, path, method, media type, parameters, body.
 
 mod call;
+mod findings;
 mod fixed_routes;
 mod objects;
 mod pages;
-mod reachability;
 mod reply;
 mod request_body;
 mod zero_shares;
@@ -18,6 +18,7 @@ use evenkeel_store::Store;
 use http::{Request, Response};
 use http_body::Body;
 
+use crate::audit_trail::AuditTrail;
 use crate::denials::Denials;
 use crate::follow::Followed;
 use crate::in_flight::InFlight;
@@ -54,6 +55,7 @@ struct ApiState {
     refused_connections: Arc<AtomicU64>,
     followed: Followed,
     governed: GovernedFlow,
+    audit_trail: AuditTrail,
 }
 
 // === impl Api ===
@@ -80,6 +82,7 @@ impl Api {
                 refused_connections: Arc::clone(&options.refused_connections),
                 followed,
                 governed: options.governed.clone(),
+                audit_trail: options.audit_trail.clone(),
             }),
         }
     }

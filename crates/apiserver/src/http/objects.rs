@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use evenkeel_api::meta::Time;
 use evenkeel_api::validate::ValidSpec;
-use evenkeel_api::{HubSpec, annotations};
+use evenkeel_api::{HubSpec, Kind, annotations};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
 use super::call::Call;
-use super::reachability;
+use super::findings;
 use super::reply::Reply;
 use super::zero_shares::ZeroShares;
+use crate::audit_trail::Change;
 use crate::body;
 use crate::clock::now;
 use crate::failure::Failure;
@@ -20,12 +22,14 @@ use crate::in_flight::Room;
 use crate::managed_fields::WriteTarget;
 use crate::negotiate::{self, BodyFormat, PatchType, Shape, Wanted};
 use crate::offload::Offload;
-use crate::options::{DeleteOptions, ListOptions, Moment, Propagation, WatchOptions, WriteKind, WriteOptions};
+use crate::options::{
+    DeleteOptions, ListOptions, Moment, Persistence, Propagation, WatchOptions, WriteKind, WriteOptions,
+};
 use crate::output::{self, Columns, EventWriter, Format, ListMeta, View};
 use crate::owners;
 use crate::registry::{ListForm, Record, Registry};
 use crate::route::{ObjectsRoute, Scope};
-use crate::target::Verb;
+use crate::verb::Verb;
 use crate::verbs::{self, Deleted, Listed, Patch, Write, Written};
 use crate::watch::{CountedWatch, WatchBody, WatchStream};
 use crate::websocket::{Handshake, MessageType};
@@ -153,6 +157,7 @@ impl<'a> ObjectsCall<'a> {
                     Verb::Create => verbs::create(registry, sent, &write).await?,
                     _ => verbs::replace(registry, sent, &write).await?,
                 };
+                self.record(&written, &options, now);
                 self.warn(&written, zero_shares, warnings).await;
                 self.object(written.status, &written.record, room).await
             }
@@ -164,6 +169,7 @@ impl<'a> ObjectsCall<'a> {
                 let written = verbs::apply(registry, &body, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
                 let written = written?;
+                self.record(&written, &options, now);
                 self.warn(&written, zero_shares, warnings).await;
                 self.object(written.status, &written.record, room).await
             }
@@ -178,12 +184,15 @@ impl<'a> ObjectsCall<'a> {
                 let written = verbs::patch(registry, &patch, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
                 let written = written?;
+                self.record(&written, &options, now);
                 self.warn(&written, zero_shares, warnings).await;
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Delete(format) => {
                 let options = DeleteOptions::read(self.call.query, &body, format)?;
-                match verbs::delete(registry, self.name(), &options, now).await? {
+                let deleted = verbs::delete(registry, self.name(), &options, now).await?;
+                self.record_deletion(&deleted, self.name(), &options, now);
+                match deleted {
                     Deleted::Gone { uid } => {
                         Ok(Reply::from(output::deleted(S::KIND, self.name(), &uid, self.wanted.format)))
                     }
@@ -199,9 +208,60 @@ impl<'a> ObjectsCall<'a> {
             Prepared::DeleteCollection(which, format) => {
                 let options = DeleteOptions::read(self.call.query, &body, format)?;
                 let in_flight = self.call.in_flight();
-                let listed = verbs::delete_collection(registry, &which, &options, now, &in_flight).await?;
+                let told = |name: &str, deleted: &Deleted<S>| self.record_deletion(deleted, name, &options, now);
+                let listed = verbs::delete_collection(registry, &which, &options, now, &in_flight, told).await?;
                 self.list(registry, listed).await
             }
+        }
+    }
+
+    /// Tells the audit trail of a write, unless it was a dry run.
+    fn record<S: HubSpec>(&self, written: &Written<S>, options: &WriteOptions, now: Time) {
+        if options.persistence == Persistence::Stored {
+            let metadata = &written.record.object.metadata;
+            self.tell(Change {
+                field_manager: Some(&options.manager).filter(|manager| !manager.is_empty()).map(String::as_str),
+                resource_version: Some(&metadata.resource_version),
+                generation: Some(metadata.generation),
+                ..self.change(S::KIND, written.record.object.name(), now)
+            });
+        }
+    }
+
+    /// The same for a deletion. An object that is only marked is still there.
+    fn record_deletion<S: HubSpec>(&self, deleted: &Deleted<S>, name: &str, options: &DeleteOptions, now: Time) {
+        if options.persistence == Persistence::Stored {
+            let metadata = match deleted {
+                Deleted::Gone { .. } => None,
+                Deleted::Marked(record) => Some(&record.object.metadata),
+            };
+            self.tell(Change {
+                resource_version: metadata.map(|metadata| &*metadata.resource_version),
+                generation: metadata.map(|metadata| metadata.generation),
+                ..self.change(S::KIND, name, now)
+            });
+        }
+    }
+
+    fn tell(&self, change: Change<'_>) {
+        self.call.shared.audit_trail.record(&change);
+    }
+
+    /// What is known of a change before the object is.
+    fn change<'c>(&'c self, kind: Kind, name: &'c str, time: Time) -> Change<'c> {
+        let context = self.call.context;
+        Change {
+            time,
+            user: &context.user,
+            impersonator: context.impersonator.as_deref(),
+            verb: self.verb,
+            kind,
+            name,
+            subresource: matches!(self.route.scope, Scope::Status(_)).then_some("status"),
+            version: self.route.version,
+            field_manager: None,
+            resource_version: None,
+            generation: None,
         }
     }
 
@@ -209,7 +269,7 @@ impl<'a> ObjectsCall<'a> {
     async fn warn<S: HubSpec>(&self, written: &Written<S>, zero: Option<ZeroShares>, warnings: &mut Vec<String>) {
         warnings.extend(not_understood(written));
         warnings.extend(zero.and_then(|zero| zero.warning(&written.record)));
-        warnings.extend(reachability::warnings(self.call.shared, &written.record.object).await);
+        warnings.extend(findings::warnings(self.call.shared, written).await);
     }
 
     fn name(&self) -> &str {
@@ -219,7 +279,7 @@ impl<'a> ObjectsCall<'a> {
         }
     }
 
-    fn write<'w>(&'w self, options: &'w WriteOptions, now: evenkeel_api::meta::Time, weight: usize) -> Write<'w> {
+    fn write<'w>(&'w self, options: &'w WriteOptions, now: Time, weight: usize) -> Write<'w> {
         let endpoint = match self.route.scope {
             Scope::Status(_) => WriteTarget::Status,
             _ => WriteTarget::Object,

@@ -6,7 +6,7 @@
 use std::any::Any;
 
 use evenkeel_api::v1::{PriorityLevelConfiguration, V1};
-use evenkeel_api::{GROUP, HubSpec, Kind, Object, Preset, Version};
+use evenkeel_api::{GROUP, HubSpec, Kind, Object, Version};
 
 use crate::options::Moment;
 use crate::registry::{Record, Registry};
@@ -22,7 +22,7 @@ pub(super) struct ZeroShares {
 impl ZeroShares {
     /// The level of this name, if it is one whose zero a write in this version may lose.
     pub(super) async fn at_risk<S: HubSpec>(registry: &Registry<S>, version: Version, name: &str) -> Option<Self> {
-        if registry.preset() != Preset::Plain || version == Version::V1 || S::KIND != Kind::PriorityLevelConfiguration {
+        if registry.preset().is_kubernetes() || version == Version::V1 || S::KIND != Kind::PriorityLevelConfiguration {
             return None;
         }
         let stored = registry.get(name, Moment::Any).await.ok()?;

@@ -29,12 +29,12 @@ pub(crate) enum OwnedParts {
 // === impl OwnedParts ===
 
 impl OwnedParts {
-    /// That of an object of the group.
+    /// The parts of an object of the group.
     pub(crate) fn of_object(kind: Kind, version: Version) -> Self {
         Self::Fields(object_type(version, kind))
     }
 
-    /// That of a member of an object.
+    /// The parts of a member of an object.
     pub(crate) fn of_field(field: &Field) -> Self {
         match (field.shape, field.list_type) {
             (Shape::Object(schema), _) => Self::Fields(schema),
@@ -45,7 +45,7 @@ impl OwnedParts {
         }
     }
 
-    /// That of one object of a list.
+    /// The parts of one object of a list.
     pub(crate) fn of_member(shape: &Shape) -> Self {
         match shape {
             // References to owners, the only ones of `meta/v1`, are owned as a whole (API-127).
@@ -54,12 +54,12 @@ impl OwnedParts {
         }
     }
 
-    /// That of a member by its name; unknown ones have no parts.
+    /// The parts of a member by its name; an unknown member has none.
     pub(crate) fn of_named(schema: &TypeSchema, name: &str) -> Self {
         schema.field(name).map_or(Self::Whole, Self::of_field)
     }
 
-    /// That of what an element of the path leads to.
+    /// The parts of what an element of the path leads to.
     pub(crate) fn below(self, element: &Element) -> Self {
         match (self, element) {
             (Self::Fields(schema), Element::Field(name)) => Self::of_named(schema, name),

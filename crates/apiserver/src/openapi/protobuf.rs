@@ -1,7 +1,9 @@
-//! The OpenAPI v2 document in protobuf (API-189): what kubectl checks the items of a `List` against, before it sends them.
+//! The OpenAPI v2 document in protobuf (API-189): what kubectl checks the items of a `List` against, before it sends them, and where it
+//! looks up what the server can do.
 //!
-//! The messages are those of `openapi.v2` in gnostic, of which only the definitions are written: kubectl reads nothing else.
-//! Extensions of a schema are JSON inside of a message, as readers expect.
+//! The messages are those of `openapi.v2` in gnostic. Extensions are JSON inside of a message, as readers expect.
+
+mod paths;
 
 use evenkeel_api::protobuf::Writer;
 use serde_json::Value;
@@ -43,7 +45,7 @@ pub(super) fn document(json: &Value) -> Vec<u8> {
     let mut document = Writer::default();
     document.text(field::DOCUMENT_SWAGGER, text(&json["swagger"]));
     document.message(field::DOCUMENT_INFO, &info);
-    document.message(field::DOCUMENT_PATHS, &Writer::default());
+    document.message(field::DOCUMENT_PATHS, &paths::paths(&json["paths"]));
     document.message(field::DOCUMENT_DEFINITIONS, &named_schemas(&json["definitions"]));
     document.into_bytes()
 }
@@ -115,6 +117,102 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// The fields of a message: their numbers, and what is in them. Numbers and truth values have no bytes.
+    fn fields(mut bytes: &[u8]) -> Vec<(u64, &[u8])> {
+        fn varint(bytes: &mut &[u8]) -> u64 {
+            let mut number = 0;
+            for shift in (0..64).step_by(7) {
+                let (byte, rest) = bytes.split_first().expect("a whole number");
+                *bytes = rest;
+                number |= u64::from(byte & 0x7f) << shift;
+                if byte & 0x80 == 0 {
+                    break;
+                }
+            }
+            number
+        }
+        let mut found = Vec::new();
+        while !bytes.is_empty() {
+            let key = varint(&mut bytes);
+            let (value, rest) = match key & 7 {
+                0 => {
+                    varint(&mut bytes);
+                    (&[][..], bytes)
+                }
+                2 => {
+                    let length = usize::try_from(varint(&mut bytes)).unwrap();
+                    bytes.split_at(length)
+                }
+                other => panic!("wire type {other}"),
+            };
+            bytes = rest;
+            found.push((key >> 3, value));
+        }
+        found
+    }
+
+    /// What is in all fields that a path of numbers leads to.
+    fn at<'b>(bytes: &'b [u8], path: &[u64]) -> Vec<&'b [u8]> {
+        path.iter().fold(vec![bytes], |messages, number| {
+            let inner = messages.iter().flat_map(|message| fields(message));
+            inner.filter(|(found, _)| found == number).map(|(_, value)| value).collect()
+        })
+    }
+
+    /// kubectl before 1.27 asks so whether the server knows `dryRun`: by the patch of the path that is about the kind.
+    #[test]
+    fn api_189_older_kubectls_find_out_that_objects_know_dry_runs() {
+        let bytes = document(&evenkeel_api::schema::openapi_v2());
+        let (path_item, patch) = ([8, 2, 2], [8]);
+        let (extension, parameter_name) = ([13], [8, 1, 2, 3, 4]);
+        for version in evenkeel_api::Version::ALL {
+            for kind in [evenkeel_api::Kind::FlowSchema, evenkeel_api::Kind::PriorityLevelConfiguration] {
+                let wanted = json!({"group": evenkeel_api::GROUP, "version": version.name(), "kind": kind.name()});
+                let patches = at(&bytes, &[&path_item[..], &patch].concat());
+                let is_about = |patch: &&[u8]| {
+                    at(patch, &extension).into_iter().any(|pair| {
+                        let yaml = at(pair, &[2, 2])[0];
+                        at(pair, &[1])[0] == b"x-kubernetes-group-version-kind"
+                            && serde_json::from_slice::<Value>(yaml).unwrap() == wanted
+                    })
+                };
+                let found = patches.into_iter().find(is_about).unwrap_or_else(|| panic!("{wanted}"));
+                assert!(at(found, &parameter_name).contains(&&b"dryRun"[..]), "{wanted}");
+            }
+        }
+        let paths = at(&bytes, &[8, 2, 1]).len();
+        assert_eq!(paths, evenkeel_api::schema::openapi_v2()["paths"].as_object().unwrap().len());
+    }
+
+    #[test]
+    fn an_operation_has_its_parameters_and_responses() {
+        let json = json!({"/a/{name}": {
+            "parameters": [{"name": "name", "in": "path", "required": true, "type": "string"}],
+            "put": {
+                "operationId": "o", "deprecated": true, "consumes": ["application/json"],
+                "parameters": [{"name": "body", "in": "body", "required": true, "schema": {"$ref": "#/definitions/D"}}],
+                "responses": {"200": {"description": "OK", "schema": {"type": "string"}}},
+            },
+        }});
+        let bytes = document(&json!({"swagger": "2.0", "paths": json}));
+        let texts = |path: &[u64]| -> Vec<String> {
+            at(&bytes, path).iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+        };
+        assert_eq!(texts(&[8, 2, 1]), ["/a/{name}"]);
+        assert_eq!(texts(&[8, 2, 2, 9, 1, 2, 4, 4]), ["name"], "a parameter of the path");
+        assert_eq!(texts(&[8, 2, 2, 9, 1, 2, 4, 5]), ["string"]);
+        assert_eq!(texts(&[8, 2, 2, 9, 1, 2, 4, 1]).len(), 1, "which is required");
+        let put = [8, 2, 2, 3];
+        let of_put = |path: &[u64]| texts(&[&put[..], path].concat());
+        assert_eq!(
+            (of_put(&[5]), of_put(&[7]), of_put(&[11]).len()),
+            (vec!["o".into()], vec!["application/json".into()], 1)
+        );
+        assert_eq!(of_put(&[8, 1, 1, 5, 1]), ["#/definitions/D"]);
+        assert_eq!((of_put(&[9, 1, 1]), of_put(&[9, 1, 2, 1, 1])), (vec!["200".into()], vec!["OK".into()]));
+        assert_eq!(of_put(&[9, 1, 2, 1, 2, 1, 22, 1]), ["string"]);
+    }
 
     #[test]
     fn fields_have_a_number_a_length_and_what_is_in_them() {

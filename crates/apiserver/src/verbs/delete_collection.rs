@@ -4,7 +4,7 @@ use evenkeel_api::HubSpec;
 use evenkeel_api::meta::Time;
 use http::StatusCode;
 
-use super::{Listed, delete, list};
+use super::{Deleted, Listed, delete, list};
 use crate::failure::Failure;
 use crate::in_flight::ConnectionInFlight;
 use crate::options::{DeleteOptions, ListOptions};
@@ -17,11 +17,12 @@ pub(crate) async fn delete_collection<S: HubSpec>(
     options: &DeleteOptions,
     now: Time,
     in_flight: &ConnectionInFlight,
+    told: impl Fn(&str, &Deleted<S>),
 ) -> Result<Listed<S>, Failure> {
     let listed = list(registry, which, in_flight).await?;
     for item in &listed.items {
         match delete(registry, item.object.name(), options, now).await {
-            Ok(_) => {}
+            Ok(deleted) => told(item.object.name(), &deleted),
             // Another client deleted it first.
             Err(failure) if failure.status == StatusCode::NOT_FOUND => {}
             Err(failure) => return Err(failure),

@@ -83,3 +83,17 @@ async fn api_177_rows_are_of_the_version_of_their_table() {
         );
     }
 }
+
+/// A server that does not divide lists into shards ignores the parameter; a client sees that by the missing `shardInfo`.
+#[tokio::test]
+async fn a_shard_selector_is_accepted_and_changes_nothing() {
+    let server = server().await;
+    let all = get(&server, SCHEMAS).await;
+    let selector = "shardSelector=shardRange(object.metadata.uid,%270%27,%278%27)";
+    for target in [format!("{SCHEMAS}?{selector}"), format!("{SCHEMAS}?shardSelector=nonsense")] {
+        let sharded = get(&server, &target).await;
+        assert_eq!((sharded.status, sharded.warnings()), (200, Vec::new()), "{target}");
+        assert_eq!(sharded.body(), all.body(), "{target}");
+        assert!(sharded.body()["metadata"].get("shardInfo").is_none());
+    }
+}

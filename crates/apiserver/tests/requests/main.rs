@@ -15,10 +15,12 @@ mod until;
 mod server;
 
 mod ask;
+mod audit_trail;
 mod bodies;
 mod contention;
 mod deletion;
 mod field_validation;
+mod findings;
 mod lists;
 mod managed_fields_size;
 mod pages;

@@ -5,7 +5,7 @@ use evenkeel_apiserver::{ApiServer, ApiServerOptions, StatusController};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::ask::{JSON, MERGE_PATCH, Response, ask, get, memory};
+use crate::ask::{JSON, MERGE_PATCH, Response, SCHEMAS, ask, get, memory};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 
@@ -34,6 +34,17 @@ async fn server(preset: Preset) -> ApiServer {
     });
     let levels = format!("/apis/{GROUP}/v1/prioritylevelconfigurations");
     assert_eq!(ask(&server, Method::POST, &levels, JSON, level.to_string()).await.status, 201);
+    let schema = json!({
+        "metadata": {"name": "jail"},
+        "spec": {
+            "priorityLevelConfiguration": {"name": "jail"},
+            "rules": [{
+                "subjects": [{"kind": "Group", "group": {"name": "inmates"}}],
+                "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+            }],
+        },
+    });
+    assert_eq!(ask(&server, Method::POST, SCHEMAS, JSON, schema.to_string()).await.status, 201);
     server
 }
 

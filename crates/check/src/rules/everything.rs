@@ -18,7 +18,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     match analysis.assumptions.preset {
         Preset::Kubernetes => catches_everything(analysis, output),
         // The last schema of an ordinary service is to take what is left.
-        Preset::Plain => no_catch_all(analysis, output),
+        Preset::Plain | Preset::Llm => no_catch_all(analysis, output),
     }
 }
 

@@ -7,6 +7,7 @@ mod everything;
 mod flows;
 mod hands;
 mod levels;
+mod rate;
 pub(crate) mod reach;
 mod seats;
 mod test;
@@ -26,6 +27,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     flows::run(analysis, output);
     hands::run(analysis, output);
     seats::run(analysis, output);
+    rate::run(analysis, output);
     call::run(analysis, output);
     annotation::run(analysis, output);
     version::run(analysis, output);

@@ -35,7 +35,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     let limits = limits(analysis);
     // Only where seats are divided exactly: in Kubernetes every share is rounded up.
     let too_few = plan(analysis).check_seats(i64::from(analysis.assumptions.seats)).err();
-    let too_few = too_few.filter(|_| analysis.assumptions.preset == Preset::Plain);
+    let too_few = too_few.filter(|_| !analysis.assumptions.preset.is_kubernetes());
     for ((located, object), limits) in analysis.levels.iter().zip(limits) {
         let Some(limited) = &object.spec.limited else { continue };
         let level = CheckedLevel { analysis, located, object, limited, limits, too_few: too_few.as_ref() };
@@ -69,6 +69,14 @@ fn plan<'a>(analysis: &Analysis<'a>) -> SeatPlan<'a> {
 pub(crate) fn nominal(analysis: &Analysis<'_>, level: &str) -> Option<i64> {
     let limits = limits(analysis);
     analysis.levels.iter().zip(limits).find(|((_, own), _)| own.name() == level).map(|(_, limits)| limits.nominal)
+}
+
+/// The most seats that a level can have, if it is limited and among those of the analysis.
+pub(crate) fn seats_max(analysis: &Analysis<'_>, level: &str) -> Option<i64> {
+    let limits = limits(analysis);
+    let ((_, object), limits) = analysis.levels.iter().zip(limits).find(|((_, own), _)| own.name() == level)?;
+    object.spec.limited.as_ref()?;
+    Some(limits.max.min(analysis.assumptions.seats.into()))
 }
 
 // === impl CheckedLevel ===

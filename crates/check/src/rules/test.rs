@@ -1,6 +1,5 @@
 //! `classification-test`: the tests that files carry.
 
-use evenkeel_api::Preset;
 use evenkeel_api::v1::PriorityLevelConfiguration;
 use evenkeel_engine::classify::distinguisher;
 use evenkeel_engine::digest::Query;
@@ -71,7 +70,7 @@ fn failure(analysis: &Analysis<'_>, test: &ClassificationTest) -> Option<Finding
 /// The seats of a request on a server of which no object counts and no watches are known, as `evenkeel explain` has them. Requests of
 /// ordinary services take one seat; what a route of the gateway costs is in its settings.
 fn seats(analysis: &Analysis<'_>, info: &RequestInfo<'_>, target: &str, level: &PriorityLevelConfiguration) -> u32 {
-    if analysis.assumptions.preset == Preset::Plain {
+    if !analysis.assumptions.preset.is_kubernetes() {
         return WorkEstimate::ONE_SEAT.max_seats();
     }
     let hand = queues(level).map(|queues| queues.hand_size);

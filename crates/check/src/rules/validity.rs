@@ -45,7 +45,7 @@ fn problems(located: &Located<'_>, preset: Preset) -> Vec<Finding> {
     let faults = located.faults.iter().map(fault);
     let Err(errors) = validate(located, preset) else { return faults.collect() };
     let is_mandatory = bootstrap::is_mandatory(located.object.kind(), located.object.name());
-    let other = if preset == Preset::Plain { Preset::Kubernetes } else { Preset::Plain };
+    let other = if preset.is_kubernetes() { Preset::Plain } else { Preset::Kubernetes };
     let problem = |error: &FieldError| {
         // The message of this one prints the whole specification.
         if is_mandatory && error.field() == "spec" {

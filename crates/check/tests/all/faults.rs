@@ -1,4 +1,4 @@
-//! Sixty-five faults, each put into a configuration in which nothing is wrong: every one is found, at the object that has it.
+//! Sixty-seven faults, each put into a configuration in which nothing is wrong: every one is found, at the object that has it.
 
 use evenkeel_api::decode::{Document, Node, parse_yaml};
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
@@ -44,7 +44,7 @@ const EVERYTHING: &str = "nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*
                           resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]";
 
 #[rustfmt::skip] // a table
-const FAULTS: [(Edit, Rule, &str); 65] = [
+const FAULTS: [(Edit, Rule, &str); 67] = [
     // One object is wrong in itself.
     (Replace("matchingPrecedence: 1000", "matchingPrecedence: 10001"), Rule::InvalidObject, "tenants-flow"),
     (Replace("matchingPrecedence: 1000", "matchingPrecedence: -5"), Rule::InvalidObject, "tenants-flow"),
@@ -116,6 +116,8 @@ const FAULTS: [(Edit, Rule, &str); 65] = [
     (Replace("{name: etl}, spec: {type: Limited", "{name: etl, annotations: {evenkeel.dev/newcomer-seats: '3'}}, spec: {type: Limited"), Rule::UselessAnnotation, "etl"),
     (Replace("{name: hooks}, spec: {type: Limited", "{name: hooks, annotations: {evenkeel.dev/queuing: per-flow, evenkeel.dev/flow-seats-max: '50%'}}, spec: {type: Limited"), Rule::UselessAnnotation, "hooks"),
     (Replace("{name: tenants-flow}", "{name: tenants-flow, annotations: {evenkeel.dev/flow-weight: '2'}}"), Rule::UselessAnnotation, "tenants-flow"),
+    (Replace("{name: tenants-flow}", "{name: tenants-flow, annotations: {evenkeel.dev/rate: 7000/s}}"), Rule::RateUnreachable, "tenants-flow"),
+    (Replace("{name: tenants-flow}", "{name: tenants-flow, annotations: {evenkeel.dev/rate: 100000/m, evenkeel.dev/seats: '7'}}"), Rule::RateUnreachable, "tenants-flow"),
     (Edit::Test("GET", "/healthz", "tenants-flow"), Rule::ClassificationTest, "a-test"),
 ];
 

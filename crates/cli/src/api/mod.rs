@@ -13,15 +13,17 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use evenkeel_apiserver::{GarbageCollector, StatusController};
+use evenkeel_apiserver::{AuditTrail, GarbageCollector, StatusController};
+use evenkeel_gateway::config::{Cidr, FleetConfig};
 use evenkeel_gateway::host::HostLimits;
 
+use crate::exit::WrongUsage;
 use crate::usage::{address, server_name};
 
 use store::StoreArgs;
 
 pub(crate) use late::LateApi;
-pub(crate) use running::{RunningApi, SettingsObjects, is_without_store};
+pub(crate) use running::{RunningApi, SettingsObjects, is_held_by_another, is_without_store};
 pub(crate) use source::ApiObjects;
 
 /// The flags of the API.
@@ -54,6 +56,11 @@ pub(crate) struct ApiArgs {
     #[arg(long, value_name = "N", requires = "data_dir")]
     api_connections_per_client: Option<NonZeroUsize>,
 
+    /// Addresses of TCP balancers in front of the API, which have to send the PROXY protocol, as `10.0.0.0/24`; may be given several times. The
+    /// client's address is the one that they name.
+    #[arg(long = "api-proxy-protocol-from", value_name = "CIDR", requires = "data_dir")]
+    api_proxy_protocol_from: Vec<Cidr>,
+
     /// Who may use the API besides the administrator, in Kubernetes' format: `token,user,uid,"group1,group2"`. Members of
     /// `system:masters` may do everything, members of `evenkeel:editors` may read and write the objects, and members of `evenkeel:viewers` may read them.
     #[arg(long, value_name = "FILE", requires = "data_dir")]
@@ -62,6 +69,10 @@ pub(crate) struct ApiArgs {
     /// CA certificates used to verify client certificates, in PEM [default: the CA in the data directory].
     #[arg(long, value_name = "FILE", requires = "data_dir")]
     client_ca: Option<PathBuf>,
+
+    /// A file for the audit trail: who has changed which object, one JSON object a line. Only its owner can read it. At 64 MiB it gets the suffix `.1`.
+    #[arg(long, value_name = "FILE", requires = "data_dir")]
+    audit_file: Option<PathBuf>,
 
     /// Does not write the condition `Dangling` to flow schemas.
     #[arg(long, requires = "data_dir")]
@@ -75,6 +86,11 @@ pub(crate) struct ApiArgs {
 // === impl ApiArgs ===
 
 impl ApiArgs {
+    /// The etcd of the objects is that of a fleet too, if the fleet names no other.
+    pub(crate) fn lend_etcd_to(&self, fleet: &mut FleetConfig) {
+        self.store.lend_etcd_to(fleet);
+    }
+
     /// An API at this address, with everything else as it is by default.
     pub(crate) fn on(address: SocketAddr) -> Self {
         Self {
@@ -84,8 +100,10 @@ impl ApiArgs {
             api_listen: Some(address),
             api_names: Vec::new(),
             api_connections_per_client: None,
+            api_proxy_protocol_from: Vec::new(),
             token_file: None,
             client_ca: None,
+            audit_file: None,
             no_status_controller: false,
             no_garbage_collector: false,
         }
@@ -102,6 +120,13 @@ impl ApiArgs {
 
     fn status_controller(&self) -> StatusController {
         if self.no_status_controller { StatusController::Off } else { StatusController::On }
+    }
+
+    fn audit_trail(&self) -> Result<AuditTrail, WrongUsage> {
+        let Some(file) = &self.audit_file else { return Ok(AuditTrail::default()) };
+        AuditTrail::open(file).map_err(|error| {
+            WrongUsage(format!("cannot write the audit trail {}: {error}; see `--audit-file`", file.display()))
+        })
     }
 
     fn garbage_collector(&self) -> GarbageCollector {

@@ -1,5 +1,6 @@
 //! An API that runs, until it is stopped.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +9,8 @@ use anyhow::{Context, Error, Result, anyhow};
 use evenkeel_api::Preset;
 use evenkeel_api::short::ShortForm;
 use evenkeel_apiserver::{
-    ApiServer, ApiServerOptions, DataDir, DataDirError, Failure, GovernedFlow, OtherMetrics, UnwrittenCertificate,
+    ApiServer, ApiServerOptions, AuditTrail, DataDir, DataDirError, Failure, GovernedFlow, OtherMetrics,
+    UnwrittenCertificate,
 };
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
@@ -43,6 +45,7 @@ pub(crate) struct RunningApi {
     manifests: Option<JoinHandle<()>>,
     /// Keeps a copy of the objects for the gateway, if there is one.
     copies: Option<JoinHandle<()>>,
+    audit_trail: AuditTrail,
 }
 
 /// What the settings say of the objects.
@@ -59,6 +62,10 @@ pub(crate) enum SettingsObjects {
 /// The disk is full, or takes no writes.
 #[derive(Debug)]
 struct DiskRefuses(String);
+
+/// Another process listens on the address of the API.
+#[derive(Debug)]
+struct AddressInUse(String);
 
 /// How many bytes of responses may wait for their clients: an eighth of the memory at most, since a gateway may share the
 /// process, but enough for a list of many objects.
@@ -102,12 +109,18 @@ impl RunningApi {
             key: data.key(),
             client_ca: Some(args.client_ca.clone().unwrap_or_else(|| data.authority())),
         };
-        let listen = ListenConfig { address: args.address().into(), tls: Some(tls), ..ListenConfig::default() };
+        let listen = ListenConfig {
+            address: args.address().into(),
+            tls: Some(tls),
+            proxy_protocol_from: args.api_proxy_protocol_from.clone(),
+            ..ListenConfig::default()
+        };
         let refused_connections = Arc::default();
         let host = Host::bind_with(&listen, unwritten, identification, args.limits()).await.map_err(explain)?;
         let host = host.count_refused(Arc::clone(&refused_connections));
         let address = host.address();
         let other_metrics = OtherMetrics::new(move |registry| register_identity(&counts, registry));
+        let audit_trail = args.audit_trail()?;
         let mut options = ApiServerOptions {
             preset,
             status_controller: args.status_controller(),
@@ -115,6 +128,7 @@ impl RunningApi {
             refused_connections,
             governed,
             other_metrics,
+            audit_trail: audit_trail.clone(),
             ..ApiServerOptions::default()
         };
         options.response_bytes_max = response_bytes_that_fit(options.response_bytes_max);
@@ -130,7 +144,19 @@ impl RunningApi {
         let (ip, names, kept) = (args.address().ip(), args.api_names.clone(), data.clone());
         let certificates = tokio::spawn(async move { kept.keep_certificates(ip, &names).await });
         let copies = (!args.api_only).then(|| tokio::spawn(copies::keep(data, server.objects())));
-        Ok(Self { server, preset, store, address, kubeconfig, stop, host, certificates, manifests: None, copies })
+        Ok(Self {
+            server,
+            preset,
+            store,
+            address,
+            kubeconfig,
+            stop,
+            host,
+            certificates,
+            manifests: None,
+            copies,
+            audit_trail,
+        })
     }
 
     /// Applies the manifests at this path, now and whenever they change. Returns when they have been applied once.
@@ -186,6 +212,9 @@ impl RunningApi {
         if let Err(error) = ended {
             tracing::error!(%error, "the API server stopped unexpectedly");
         }
+        let trail = self.audit_trail;
+        // It waits for a file.
+        let _ = tokio::task::spawn_blocking(move || trail.close()).await;
     }
 }
 
@@ -207,15 +236,33 @@ pub(crate) fn is_without_store(error: &Error) -> bool {
     error.downcast_ref::<Failure>().is_some_and(is_unavailable) || error.is::<DiskRefuses>()
 }
 
+/// Whether the API could not start because another process has its store or its address.
+pub(crate) fn is_held_by_another(error: &Error) -> bool {
+    let is_in_use = |error: &evenkeel_store::Error| matches!(error, evenkeel_store::Error::InUse { .. });
+    error.downcast_ref().is_some_and(is_in_use) || error.is::<AddressInUse>()
+}
+
 /// The address of the API has a flag of its own.
 fn explain(error: StartError) -> anyhow::Error {
     match error {
         StartError::Listen { address, error } => {
-            anyhow!("cannot listen on {address}: {error}; {}", StartError::listen_advice(&error, "--api-listen"))
+            let advice = StartError::listen_advice(&error, "--api-listen");
+            let text = format!("cannot listen on {address}: {error}; {advice}");
+            if error.kind() == ErrorKind::AddrInUse { AddressInUse(text).into() } else { anyhow!(text) }
         }
         other => other.into(),
     }
 }
+
+// === impl AddressInUse ===
+
+impl std::fmt::Display for AddressInUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for AddressInUse {}
 
 // === impl DiskRefuses ===
 

@@ -33,7 +33,7 @@ enum Origin {
 // === impl ApiObjects ===
 
 impl ApiObjects {
-    /// Those of an API that runs.
+    /// The objects of an API that runs.
     pub(crate) fn of(api: &RunningApi) -> Self {
         Self { origin: Origin::Api(api.server().objects_for_flow_control()), status: ApiStatus::running(api.parts()) }
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use evenkeel_gateway::config::FleetConfig;
 use evenkeel_store::{EtcdConfig, EtcdIdentity, EtcdLogin, EtcdTls, Location};
 
 use crate::exit::WrongUsage;
@@ -11,7 +12,7 @@ use crate::exit::WrongUsage;
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct StoreArgs {
     /// Where the objects live: a file, or `etcd://host:port,host:port` [default: a file in the data directory]. Instances that share
-    /// etcd have the same objects, but do not share seats: each admits `--concurrency` requests.
+    /// etcd have the same objects; they share seats with `--fleet`, and otherwise each admits `--concurrency` requests.
     #[arg(long, value_name = "LOCATION", requires = "data_dir")]
     store: Option<String>,
 
@@ -55,6 +56,21 @@ impl StoreArgs {
             Location::File(_) => {}
         }
         Ok(location)
+    }
+
+    /// The etcd of the objects is that of a fleet too, if the fleet names no other.
+    pub(super) fn lend_etcd_to(&self, fleet: &mut FleetConfig) {
+        let Some(Ok(Location::Etcd(etcd))) = self.store.as_deref().map(str::parse) else { return };
+        if !fleet.endpoints.is_empty() {
+            return;
+        }
+        fleet.endpoints = etcd.endpoints;
+        fleet.tls.ca.clone_from(&self.etcd_ca);
+        fleet.tls.certificate.clone_from(&self.etcd_certificate);
+        fleet.tls.key.clone_from(&self.etcd_key);
+        fleet.tls.server_name.clone_from(&self.etcd_server_name);
+        fleet.user.clone_from(&self.etcd_user);
+        fleet.password_file.clone_from(&self.etcd_password_file);
     }
 
     /// Adds what is not for command lines to see.

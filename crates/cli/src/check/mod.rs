@@ -9,6 +9,7 @@ mod text;
 
 use std::io;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -16,22 +17,26 @@ use clap::{Args, ValueEnum};
 use evenkeel_api::Preset;
 use evenkeel_api::bootstrap::{self, BootstrapObjects, KubernetesVersion};
 use evenkeel_check::{Assumptions, Borrowing, Checked, Located, Report, Rule, Severity, check_all};
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::digest::parse_duration;
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{ObjectFiles, standard_input_once};
 use crate::remote::{ClusterFlags, ClusterObjects};
 use crate::terminal::{ColorChoice, pretty_json, print};
-use crate::usage::number;
+use crate::tool_settings::ToolSettings;
+use crate::usage::{concurrency, is_kubectl_plugin, number};
 use input::Input;
 
 const EXAMPLES: &str = "\
 Examples:
+  Levels and matches, or objects, of a gateway's settings:
+    evenkeel check --config evenkeel.yaml
+  The objects of your own service, with 50 seats:
+    evenkeel check --seats 50 deploy/objects
   The objects of a cluster, by your kubeconfig or from a pipe:
     evenkeel check --context production
-    kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check -
-  The objects of your own service, with 50 seats:
-    evenkeel check --preset plain --borrowing immediate --widest 1 --seats 50 deploy/objects
+    kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check --preset kubernetes -
   Fail on warnings too:
     evenkeel check --strict deploy/objects
   What a change does to requests:
@@ -44,8 +49,8 @@ Examples:
 /// Finds invalid objects, schemas and rules that no request can reach, levels without seats, flows that delay each other, and more.
 /// Each finding has a rule, a location, a description, a solution and, where it helps, a request that shows the problem.
 ///
-/// The defaults are those of a kube-apiserver. For your own service behind `serve`, add `--preset plain --borrowing immediate
-/// --widest 1`, and `--seats` with the `concurrency` of your gateway.
+/// With `--config`, everything is as the settings file of a gateway says: objects or `levels` and `match`, preset, seats, borrowing,
+/// time to wait and routes. Otherwise the defaults are those of `serve`; for files of a Kubernetes API, add `--preset kubernetes`.
 ///
 /// The files may be YAML or JSON, with several documents or lists, and may be compressed with gzip. A directory stands for all
 /// files in it. Documents of `kind: ClassificationTest` are run as tests. The annotation `evenkeel.dev/ignore: RULE,RULE` silences rules for an object.
@@ -61,6 +66,10 @@ pub(crate) struct Check {
     /// Files or directories; `-` is standard input.
     #[arg(value_name = "FILES")]
     files: Vec<PathBuf>,
+
+    /// The settings file of a gateway. Without FILES, its objects are checked.
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
+    config: Option<PathBuf>,
 
     #[command(flatten)]
     cluster: ClusterFlags,
@@ -85,9 +94,10 @@ pub(crate) struct Check {
     #[arg(long)]
     strict: bool,
 
-    /// The kind of server, which decides the verbs of non-resource rules and how seats are divided: `kubernetes` or `plain`.
-    #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
-    preset: Preset,
+    /// The kind of server, which decides the verbs of non-resource rules and how seats are divided: `kubernetes` or `plain`
+    /// [default: that of --config, or plain; kubernetes for a cluster].
+    #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
+    preset: Option<Preset>,
 
     /// The release of Kubernetes whose suggested objects the server looks after [default: that of the cluster, or the newest known].
     #[arg(long, value_name = "VERSION")]
@@ -97,25 +107,27 @@ pub(crate) struct Check {
     #[arg(long)]
     with_suggested: bool,
 
-    /// How many seats the server has.
-    #[arg(long, visible_alias = "concurrency", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
-    seats: u32,
+    /// How many seats the server has, or `auto` or `auto:MIN..MAX`: a limit that finds itself
+    /// [default: as --config says, or auto; 600 with --preset kubernetes].
+    #[arg(long, visible_alias = "concurrency", value_name = "N", value_parser = concurrency)]
+    seats: Option<Concurrency>,
 
-    /// How long a request may wait.
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
-    wait_limit: Duration,
+    /// How long a request may wait [default: that of --config, or 15s].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    wait_limit: Option<Duration>,
 
     /// How long a request runs.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = duration)]
     service_time: Duration,
 
-    /// How many seats the widest request takes.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<1_000_000>)]
-    widest: u32,
+    /// How many seats the widest request takes [default: by the routes of --config, or 1; 10 with --preset kubernetes].
+    #[arg(long, value_name = "N", value_parser = number::<1_000_000>)]
+    widest: Option<u32>,
 
-    /// When levels borrow seats from each other: `periodic` or `immediate`.
-    #[arg(long, value_name = "WHEN", default_value_t = Borrowing::Periodic)]
-    borrowing: Borrowing,
+    /// When levels borrow seats from each other: `periodic` or `immediate` [default: that of --config, or immediate; periodic with
+    /// --preset kubernetes].
+    #[arg(long, value_name = "WHEN")]
+    borrowing: Option<Borrowing>,
 
     /// When the output is coloured.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
@@ -132,6 +144,14 @@ enum Output {
     Sarif,
     /// Annotations of GitHub Actions.
     Github,
+}
+
+/// What is checked, and what is assumed of its server.
+struct Subject {
+    /// Files and folders.
+    paths: Vec<PathBuf>,
+    cluster: Option<ClusterObjects>,
+    assumptions: Assumptions,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -154,59 +174,79 @@ impl Check {
             print(&explain::page(rule, self.color.paint(&io::stdout()))?)?;
             return Ok(Exit::Success);
         }
-        if self.against.is_empty() { self.check() } else { self.compare() }
-    }
-
-    fn assumptions(&self, kubernetes: KubernetesVersion) -> Assumptions {
-        Assumptions {
-            preset: self.preset,
-            kubernetes,
-            seats: self.seats,
-            wait_limit: self.wait_limit,
-            service_time: self.service_time,
-            widest: self.widest,
-            borrowing: self.borrowing,
-            ..Assumptions::default()
+        let is_cluster = self.is_cluster()?;
+        let mut settings = ToolSettings::read(self.config.as_deref())?;
+        let is_kubernetes = is_cluster || self.kubernetes.is_some() || is_kubectl_plugin();
+        let preset = settings.choose_preset(self.preset, is_kubernetes);
+        let subject = self.subject(&settings, is_cluster)?;
+        let exit = if self.against.is_empty() { self.check(&subject)? } else { self.compare(subject)? };
+        if self.output == Output::Text {
+            let most = settings.concurrency(None).most();
+            preset
+                .tell(self.seats.as_ref(), &format!("levels are checked with the most seats that it may find, {most}"));
         }
+        Ok(exit)
     }
 
-    /// The cluster that is checked, unless files are.
-    fn cluster(&self) -> Result<Option<ClusterObjects>> {
-        let has_files = !self.files.is_empty();
+    /// Whether a cluster is checked, and not files.
+    fn is_cluster(&self) -> Result<bool> {
+        let has_files = !self.files.is_empty() || self.config.is_some();
         if has_files && self.cluster.is_given() {
             let fault = "--context and --kubeconfig name a cluster to check instead of files; leave out either";
             return Err(WrongUsage(fault.to_owned()).into());
         }
         let is_cluster = self.cluster.is_meant(has_files);
         if !has_files && !is_cluster {
-            let fault = "name files or directories to check (`-` is standard input), or a cluster with --context";
+            let fault = "name files or directories to check (`-` is standard input), the settings of a gateway with --config, or a \
+                         cluster with --context";
             return Err(WrongUsage(fault.to_owned()).into());
         }
-        is_cluster.then(|| self.cluster.read(self.preset)).transpose()
+        Ok(is_cluster)
     }
 
-    fn kubernetes(&self, cluster: Option<&ClusterObjects>) -> KubernetesVersion {
-        let of_cluster = || KubernetesVersion::nearest(cluster?.kubernetes.as_deref()?);
-        self.kubernetes.or_else(of_cluster).unwrap_or_default()
+    fn subject(&self, settings: &ToolSettings, is_cluster: bool) -> Result<Subject> {
+        let paths = settings.object_paths(&self.files);
+        if let Some(file) = self.config.as_deref().filter(|_| paths.is_empty()) {
+            let fault = format!("{}: the settings have no objects to check; add `levels` and `match`", file.display());
+            return Err(WrongUsage(fault).into());
+        }
+        let cluster = is_cluster.then(|| self.cluster.read(settings.config().preset)).transpose()?;
+        let of_cluster = || KubernetesVersion::nearest(cluster.as_ref()?.kubernetes.as_deref()?);
+        let kubernetes = self.kubernetes.or_else(of_cluster).unwrap_or_default();
+        Ok(Subject { paths, assumptions: self.assumptions(settings, kubernetes), cluster })
+    }
+
+    fn assumptions(&self, settings: &ToolSettings, kubernetes: KubernetesVersion) -> Assumptions {
+        let config = settings.config();
+        Assumptions {
+            preset: config.preset,
+            kubernetes,
+            // What is wrong with the most seats is wrong whatever the limit turns out to be.
+            seats: settings.concurrency(self.seats.as_ref()).most(),
+            wait_limit: self.wait_limit.unwrap_or(config.timeouts.queue),
+            service_time: self.service_time,
+            widest: self.widest.unwrap_or_else(|| settings.widest()),
+            borrowing: settings.borrowing(self.borrowing),
+            ..Assumptions::default()
+        }
     }
 
     /// The suggested objects to add, if they are wanted.
-    fn suggested(&self, kubernetes: KubernetesVersion) -> Option<&'static BootstrapObjects> {
-        let suggested = match self.preset {
-            Preset::Plain => self.preset.suggested(),
-            Preset::Kubernetes => bootstrap::suggested_by(kubernetes),
+    fn suggested(&self, assumptions: &Assumptions) -> Option<&'static BootstrapObjects> {
+        let suggested = match assumptions.preset {
+            Preset::Plain | Preset::Llm => Preset::Plain.suggested(),
+            Preset::Kubernetes => bootstrap::suggested_by(assumptions.kubernetes),
         };
         self.with_suggested.then_some(suggested)
     }
 
-    fn check(&self) -> Result<Exit> {
-        let cluster = self.cluster()?;
-        let kubernetes = self.kubernetes(cluster.as_ref());
-        let (files, problems) = ObjectFiles::read_parts(&self.files)?;
+    fn check(&self, subject: &Subject) -> Result<Exit> {
+        let Subject { paths, cluster, assumptions } = subject;
+        let (files, problems) = ObjectFiles::read_parts(paths)?;
         let of_cluster = cluster.as_ref().map(|cluster| cluster.objects.as_slice()).unwrap_or_default();
-        let input = Input::new(&files, of_cluster, problems, self.suggested(kubernetes), self.calls.as_ref())?;
+        let input = Input::new(&files, of_cluster, problems, self.suggested(assumptions), self.calls.as_ref())?;
         let checked = Checked { objects: &input.objects, calls: &input.calls, tests: &input.tests };
-        let mut report = check_all(checked, &self.assumptions(kubernetes));
+        let mut report = check_all(checked, assumptions);
         report.findings.splice(0..0, input.undecodable.iter().cloned());
         let text = match self.output {
             Output::Text => text::Text::new(&input, self.color).report(&report),
@@ -224,28 +264,18 @@ impl Check {
         if fails { Exit::Failure } else { Exit::Success }
     }
 
-    /// The objects of one side of a comparison.
-    fn valid<'a>(&self, files: &'a ObjectFiles) -> Result<Vec<Located<'a>>> {
-        let objects = files.valid_objects(self.preset)?;
-        if objects.is_empty() && !files.has_documents() {
-            return Err(input::nothing_found());
-        }
-        Ok(input::located(objects))
-    }
-
-    fn compare(&self) -> Result<Exit> {
-        let cluster = self.cluster()?;
-        let kubernetes = self.kubernetes(cluster.as_ref());
-        let (old, new) = (ObjectFiles::read(&self.against)?, ObjectFiles::read(&self.files)?);
-        let mut old = self.valid(&old)?;
+    fn compare(&self, subject: Subject) -> Result<Exit> {
+        let Subject { paths, cluster, assumptions } = subject;
+        let (old, new) = (ObjectFiles::read(&self.against)?, ObjectFiles::read(&paths)?);
+        let mut old = valid(&old, assumptions.preset)?;
         let mut new = match cluster {
             Some(cluster) => cluster.objects.into_iter().map(Located::without_place).collect(),
-            None => self.valid(&new)?,
+            None => valid(&new, assumptions.preset)?,
         };
         for side in [&mut old, &mut new] {
-            input::add_suggested(side, self.suggested(kubernetes));
+            input::add_suggested(side, self.suggested(&assumptions));
         }
-        let outcome = evenkeel_check::diff(&old, &new, &self.assumptions(kubernetes));
+        let outcome = evenkeel_check::diff(&old, &new, &assumptions);
         let text = match self.output {
             Output::Text => against::text(&outcome, self.color.paint(&io::stdout())),
             Output::Json => pretty_json(&outcome)?,
@@ -258,6 +288,15 @@ impl Check {
         print(&text)?;
         Ok(if outcome.differences.is_empty() { Exit::Success } else { Exit::Failure })
     }
+}
+
+/// The objects of one side of a comparison.
+fn valid(files: &ObjectFiles, preset: Preset) -> Result<Vec<Located<'_>>> {
+    let objects = files.valid_objects(preset)?;
+    if objects.is_empty() && !files.has_documents() {
+        return Err(input::nothing_found());
+    }
+    Ok(input::located(objects))
 }
 
 /// The names of all rules, for messages.

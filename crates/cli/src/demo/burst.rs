@@ -1,4 +1,4 @@
-//! The last part of the demo: a burst of requests at a priority level that was idle, with either way to borrow seats.
+//! A part of the demo: a burst of requests at a priority level that was idle, with either way to borrow seats.
 //!
 //! Nothing is sent: what counts is how many requests may start at once, and flow control decides that when they arrive.
 

@@ -2,6 +2,8 @@
 
 mod burst;
 mod crowd;
+mod fleet;
+mod llm;
 mod load;
 mod part;
 mod progress;
@@ -11,6 +13,7 @@ mod stage;
 mod table;
 mod tally;
 mod tenant;
+mod unknown_capacity;
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -31,9 +34,10 @@ use part::{Part, Parts};
 use progress::Progress;
 pub(crate) use report::FIELDS;
 use report::{Report, summary, summary_of_many};
-use service::SampleService;
+use service::{SAMPLE, SampleService};
 use stage::Stage;
 use table::table;
+use unknown_capacity::UnknownCapacity;
 
 const WITHOUT: &str = "without Evenkeel";
 const WITH: &str = "with Evenkeel";
@@ -41,14 +45,18 @@ const AS_KUBERNETES: &str = "with Kubernetes' queues";
 
 const EXAMPLES: &str = "\
 Examples:
-  See in less than a minute what Evenkeel does, then try it yourself:
+  See in about a minute what Evenkeel does, then try it yourself:
     evenkeel demo
   Print the figures as JSON and exit:
     evenkeel demo --once -o json
+  See how three gateways share the seats of one service (needs etcd):
+    evenkeel demo --fleet
   Choose the ports:
     evenkeel demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:9901
   In a container, with a published port:
-    evenkeel demo --listen 0.0.0.0:8080";
+    evenkeel demo --listen 0.0.0.0:8080
+  A server of language models to try things with, without a model:
+    evenkeel demo --llm-server 127.0.0.1:9000";
 
 /// Shows greedy tenants among polite ones: without Evenkeel, with Kubernetes' queues, and with Evenkeel.
 ///
@@ -60,13 +68,21 @@ Examples:
 /// Their requests first go through a gateway with Kubernetes' queues (shuffle-sharded), and then through one with a queue for
 /// each tenant (per-flow).
 ///
-/// Finally, a burst of requests arrives at an idle priority level. The demo prints how many of them start immediately with
+/// Then a burst of requests arrives at an idle priority level. The demo prints how many of them start immediately with
 /// Kubernetes' borrowing (periodic) and with Evenkeel's (immediate).
+///
+/// A third table is about another service, whose capacity nobody told: it works on 40 requests at a time, and collapses with more. 240
+/// connections send requests as fast as they can, first without a limit, and then through a gateway with `concurrency: auto`.
 ///
 /// The demo then keeps everything running and prints commands to try.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Demo {
+    /// Show instead how three gateways share the seats of one service, beside three that have a third of the seats each. Needs etcd. With
+    /// `-o json`: `seats`, and for each of the `stops` of a crowd `gateway`, `thirdsPerSecond`, `fleetPerSecond` and `fleetSeats`.
+    #[arg(long)]
+    fleet: bool,
+
     /// Exit after all parts, instead of keeping everything running.
     #[arg(long)]
     once: bool,
@@ -75,7 +91,7 @@ pub(crate) struct Demo {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: OutputFormat,
 
-    /// How long each of the four parts is, in seconds.
+    /// How long each of the six parts is, in seconds.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<600>)]
     seconds: u32,
 
@@ -87,6 +103,11 @@ pub(crate) struct Demo {
     /// The address of the admin endpoint: dashboard, metrics and dumps. Port 0 is any free port.
     #[arg(long, value_name = "ADDR", default_value_t = any_port(), value_parser = address)]
     admin_listen: SocketAddr,
+
+    /// Only run a sample server of language models at this address, until it is stopped. It speaks the APIs of Anthropic,
+    /// Ollama and `OpenAI`, and generates words at 50 tokens a second for 32 requests at a time.
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    llm_server: Option<SocketAddr>,
 }
 
 /// How the parts ended.
@@ -106,12 +127,26 @@ fn any_port() -> SocketAddr {
 impl Demo {
     pub(crate) fn run(&self) -> Result<Exit> {
         serve::raise_limit();
+        if let Some(address) = self.llm_server {
+            return Runtime::new().context("cannot start the threads of the server")?.block_on(llm::run(address));
+        }
         Runtime::new().context("cannot start the threads of the demo")?.block_on(self.play())
     }
 
     async fn play(&self) -> Result<Exit> {
         let mut signals = Signals::listen()?;
-        let service = SampleService::start().await.context("cannot start the sample service")?;
+        if self.fleet {
+            let report = tokio::select! {
+                report = fleet::play(Duration::from_secs(self.seconds.into())) => report?,
+                () = signals.stop() => return Ok(Exit::Cut),
+            };
+            print(match self.output {
+                OutputFormat::Json => pretty_json(&report)?,
+                OutputFormat::Text => report.text(),
+            })?;
+            return Ok(Exit::Success);
+        }
+        let service = SampleService::start(SAMPLE).await.context("cannot start the sample service")?;
         let stage = Stage::set_up(service, self.listen, self.admin_listen).await?;
         if let Some(dashboard) = stage.dashboard() {
             progress::announce(&format!("The dashboard is at {dashboard} while the demo runs."));
@@ -160,10 +195,13 @@ impl Demo {
             format!("\n{table}\n{}", summary_of_many(&many_as_kubernetes, &many_with))
         })?;
         let burst = Burst::measure();
+        self.print_text(|| format!("\n{}\n", burst.summary()))?;
+        progress::announce("Now a service whose capacity nobody told:");
+        let unknown = UnknownCapacity::measure(length).await?;
         let reader = match self.output {
-            OutputFormat::Text => self.print_text(|| format!("\n{}", burst.summary()))?,
+            OutputFormat::Text => self.print_text(|| format!("\n{}\n{}", unknown.table(), unknown.summary()))?,
             OutputFormat::Json => {
-                let parts = Parts { without, with, many_as_kubernetes, many_with, burst };
+                let parts = Parts { without, with, many_as_kubernetes, many_with, burst, unknown };
                 print(pretty_json(&Report::new(&parts, length))?)?
             }
         };

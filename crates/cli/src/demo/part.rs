@@ -12,6 +12,8 @@ use super::load::Load;
 use super::progress::Progress;
 use super::tally::Tally;
 use super::tenant::Tenant;
+use super::unknown_capacity::UnknownCapacity;
+use crate::terminal::milliseconds;
 
 /// The outcome of one part.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub(crate) struct Parts {
     pub(crate) many_with: Part,
     /// A burst at an idle level.
     pub(crate) burst: Burst,
+    /// A service whose capacity nobody told.
+    pub(crate) unknown: UnknownCapacity,
 }
 
 // === impl Part ===
@@ -54,17 +58,29 @@ impl Part {
         loop {
             tokio::select! {
                 ended = at_work.join_next() => if ended.is_none() { break },
-                _ = ticks.tick() => progress.show(start.elapsed(), &Self::so_far(&loads, start)),
+                _ = ticks.tick() => progress.show(start.elapsed(), &Self::so_far(&loads, start).in_short()),
             }
         }
         let part = Self::so_far(&loads, start);
-        progress.end(&part);
+        progress.end(&part.in_short());
         part
     }
 
     fn so_far(loads: &[Arc<Load>], start: Instant) -> Self {
         let tenants = loads.iter().map(|load| (load.tenant(), load.tally())).collect();
         Self { tenants, took: start.elapsed() }
+    }
+
+    /// How it goes, in one line.
+    fn in_short(&self) -> String {
+        let (polite, greedy) = (self.polite(), self.greedy());
+        format!(
+            "polite tenants: {} served, p99 {}   greedy: {} served, {} rejected",
+            polite.served(),
+            milliseconds(polite.percentile(99)),
+            greedy.served(),
+            greedy.rejected,
+        )
     }
 
     /// The polite tenants as if they were one.

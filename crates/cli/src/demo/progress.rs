@@ -3,8 +3,6 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use super::part::Part;
-use crate::terminal::milliseconds;
 use crate::terminal::status_line::{replace, write};
 
 /// Without a terminal, so much time is between two lines.
@@ -33,8 +31,8 @@ impl Progress {
     }
 
     /// Shows how it goes, if it is time for that.
-    pub(crate) fn show(&mut self, elapsed: Duration, part: &Part) {
-        let line = self.line(elapsed, part);
+    pub(crate) fn show(&mut self, elapsed: Duration, figures: &str) {
+        let line = self.line(elapsed, figures);
         match &mut self.screen {
             Screen::Terminal => replace(&line),
             Screen::Lines { next } if elapsed >= *next && elapsed < self.length => {
@@ -46,26 +44,17 @@ impl Progress {
     }
 
     /// Shows how it ended.
-    pub(crate) fn end(&mut self, part: &Part) {
-        let line = self.line(self.length, part);
+    pub(crate) fn end(&mut self, figures: &str) {
+        let line = self.line(self.length, figures);
         match self.screen {
             Screen::Terminal => write(&format!("\r\x1b[2K{line}\n")),
             Screen::Lines { .. } => write(&format!("{line}\n")),
         }
     }
 
-    fn line(&self, elapsed: Duration, part: &Part) -> String {
-        let (polite, greedy) = (part.polite(), part.greedy());
-        format!(
-            "{:<23} {:>2}/{} s   polite tenants: {} served, p99 {}   greedy: {} served, {} rejected",
-            self.title,
-            elapsed.min(self.length).as_secs(),
-            self.length.as_secs(),
-            polite.served(),
-            milliseconds(polite.percentile(99)),
-            greedy.served(),
-            greedy.rejected,
-        )
+    fn line(&self, elapsed: Duration, figures: &str) -> String {
+        let (elapsed, length) = (elapsed.min(self.length).as_secs(), self.length.as_secs());
+        format!("{:<23} {elapsed:>2}/{length} s   {figures}", self.title)
     }
 }
 

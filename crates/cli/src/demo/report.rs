@@ -5,16 +5,17 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::part::{Part, Parts};
-use super::service;
+use super::service::{self, Abilities};
 use super::tally::Tally;
 use super::tenant::Tenant;
+use super::unknown_capacity::{self, Course, Stretch};
 use crate::terminal::milliseconds;
 
 /// Raised when a field changes its name or its meaning. New fields may come at any time.
 const FORMAT_VERSION: u32 = 1;
 
 /// What `-o json` prints, field by field. Times are in milliseconds, and `null` where nothing was served.
-pub(crate) const FIELDS: [(&str, &str); 24] = [
+pub(crate) const FIELDS: [(&str, &str); 32] = [
     ("formatVersion", "1; raised when a field changes its name or its meaning, not when one is added"),
     ("secondsPerHalf", "how long requests were sent in each part"),
     ("service.workers", "how many requests the sample service works on at a time"),
@@ -38,7 +39,18 @@ pub(crate) const FIELDS: [(&str, &str); 24] = [
     ("burst.requests", "how many requests arrive at once in a priority level that was idle"),
     ("burst.nominalSeats", "the seats that the level has of its own"),
     ("burst.asKubernetes, withEvenkeel", "how many of them start at once, with periodic and with immediate borrowing"),
-    ("burst.summary", "the last sentence"),
+    ("burst.summary", "the sentence about the burst"),
+    ("unknownCapacity.service", "the service whose capacity nobody told; fields as those of `service`"),
+    (
+        "unknownCapacity.withoutLimit, withAuto",
+        "without a limit, and with `concurrency: auto`; the same fields in both",
+    ),
+    ("….stretches[].untilMs", "when this stretch of time ended, from the start of the part"),
+    ("….stretches[].served", "how many requests were served in it"),
+    ("….stretches[].servedPerSecond", "the same, per second"),
+    ("….stretches[].p50Ms, p99Ms", "the p50 and p99 of these requests"),
+    ("….stretches[].limit", "the limit at the end of the stretch; `null` without a limit"),
+    ("unknownCapacity.summary", "the sentences under the third table"),
 ];
 
 /// What `-o json` prints.
@@ -53,6 +65,32 @@ pub(crate) struct Report {
     summary: String,
     many_greedy: ManyGreedyFigures,
     burst: BurstFigures,
+    unknown_capacity: UnknownCapacityFigures,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct UnknownCapacityFigures {
+    service: ServiceFigures,
+    without_limit: CourseFigures,
+    with_auto: CourseFigures,
+    summary: String,
+}
+
+#[derive(Debug, Serialize)]
+struct CourseFigures {
+    stretches: Vec<StretchFigures>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StretchFigures {
+    until_ms: f64,
+    served: usize,
+    served_per_second: f64,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
+    limit: Option<u32>,
 }
 
 #[derive(Debug, Serialize)]
@@ -144,15 +182,11 @@ pub(crate) fn summary_of_many(kubernetes: &Part, evenkeel: &Part) -> String {
 
 impl Report {
     pub(crate) fn new(parts: &Parts, length: Duration) -> Self {
-        let Parts { without, with, many_as_kubernetes, many_with, burst } = parts;
+        let Parts { without, with, many_as_kubernetes, many_with, burst, unknown } = parts;
         Self {
             format_version: FORMAT_VERSION,
             seconds_per_half: length.as_secs(),
-            service: ServiceFigures {
-                workers: service::WORKERS,
-                work_ms: service::WORK_MS,
-                slowdown_max: service::SLOWDOWN_MAX,
-            },
+            service: ServiceFigures::new(service::SAMPLE),
             without_evenkeel: PartFigures::new(without),
             with_evenkeel: PartFigures::new(with),
             summary: summary(without, with),
@@ -168,7 +202,38 @@ impl Report {
                 with_evenkeel: burst.with_evenkeel,
                 summary: burst.summary(),
             },
+            unknown_capacity: UnknownCapacityFigures {
+                service: ServiceFigures::new(unknown_capacity::SERVICE),
+                without_limit: CourseFigures::new(&unknown.without),
+                with_auto: CourseFigures::new(&unknown.with),
+                summary: unknown.summary(),
+            },
         }
+    }
+}
+
+// === impl ServiceFigures ===
+
+impl ServiceFigures {
+    fn new(abilities: Abilities) -> Self {
+        let Abilities { workers, work_ms, slowdown_max, .. } = abilities;
+        Self { workers, work_ms, slowdown_max }
+    }
+}
+
+// === impl CourseFigures ===
+
+impl CourseFigures {
+    fn new(course: &Course) -> Self {
+        let figures = |stretch: &Stretch| StretchFigures {
+            until_ms: in_milliseconds(stretch.until),
+            served: stretch.served.served(),
+            served_per_second: rounded(stretch.per_second()),
+            p50_ms: stretch.served.percentile(50).map(in_milliseconds),
+            p99_ms: stretch.served.percentile(99).map(in_milliseconds),
+            limit: stretch.limit,
+        };
+        Self { stretches: course.stretches.iter().map(figures).collect() }
     }
 }
 

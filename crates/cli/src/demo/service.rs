@@ -20,17 +20,21 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// How many requests it works on at a time.
-pub(crate) const WORKERS: usize = 8;
+/// What a service can do, and what too many requests do to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    /// How many requests it works on at a time.
+    pub(crate) workers: usize,
+    /// How long a request takes on average when the service has room.
+    pub(crate) work_ms: u64,
+    /// So many waiting requests add the time of one request without waiting ones to each request.
+    pub(crate) waiting_per_slowdown: usize,
+    /// How many times slower it is at worst.
+    pub(crate) slowdown_max: u32,
+}
 
-/// How long a request takes on average when the service has room.
-pub(crate) const WORK_MS: u64 = 20;
-
-/// How many times slower it is at worst.
-pub(crate) const SLOWDOWN_MAX: u32 = 4;
-
-/// So many waiting requests add the time of one request without waiting ones to each request.
-const WAITING_PER_SLOWDOWN: usize = 32;
+/// The service of the parts with greedy and polite tenants.
+pub(crate) const SAMPLE: Abilities = Abilities { workers: 8, work_ms: 20, waiting_per_slowdown: 32, slowdown_max: 4 };
 
 /// More are rejected: everything has a limit.
 const INSIDE_MAX: usize = 4096;
@@ -45,6 +49,7 @@ pub(crate) struct SampleService {
 /// What its connections share.
 #[derive(Debug)]
 struct Capacity {
+    abilities: Abilities,
     workers: Semaphore,
     inside: AtomicUsize,
     started: AtomicUsize,
@@ -56,10 +61,10 @@ struct Inside<'a>(&'a Capacity);
 // === impl SampleService ===
 
 impl SampleService {
-    pub(crate) async fn start() -> io::Result<Self> {
+    pub(crate) async fn start(abilities: Abilities) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        Ok(Self { address, accepting: tokio::spawn(accept(listener, Arc::new(Capacity::new()))) })
+        Ok(Self { address, accepting: tokio::spawn(accept(listener, Arc::new(Capacity::new(abilities)))) })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -95,8 +100,9 @@ async fn serve(stream: TcpStream, capacity: Arc<Capacity>) {
 // === impl Capacity ===
 
 impl Capacity {
-    fn new() -> Self {
-        Self { workers: Semaphore::new(WORKERS), inside: AtomicUsize::new(0), started: AtomicUsize::new(0) }
+    fn new(abilities: Abilities) -> Self {
+        let workers = Semaphore::new(abilities.workers);
+        Self { abilities, workers, inside: AtomicUsize::new(0), started: AtomicUsize::new(0) }
     }
 
     async fn answer(&self) -> Response<Full<Bytes>> {
@@ -106,20 +112,24 @@ impl Capacity {
             return full();
         }
         let Ok(worker) = self.workers.acquire().await else { return full() };
-        let work = work(inside.count(), self.started.fetch_add(1, Ordering::Relaxed));
+        let work = self.abilities.work(inside.count(), self.started.fetch_add(1, Ordering::Relaxed));
         sleep(work).await;
         drop(worker);
         response(StatusCode::OK, format!("hello from the sample service, after {} ms of work\n", work.as_millis()))
     }
 }
 
-/// How long a request takes when so many are inside. No two in a row take the same time.
-fn work(inside: usize, sequence: usize) -> Duration {
-    let variation = u64::try_from(sequence * 7 % 9).unwrap_or_default();
-    let alone = Duration::from_millis(WORK_MS - 4 + variation);
-    let waiting = inside.saturating_sub(WORKERS);
-    let slowdown = u32::try_from(waiting * 100 / WAITING_PER_SLOWDOWN).unwrap_or(u32::MAX);
-    alone + alone * slowdown.min((SLOWDOWN_MAX - 1) * 100) / 100
+// === impl Abilities ===
+
+impl Abilities {
+    /// How long a request takes when so many are inside. No two in a row take the same time.
+    fn work(self, inside: usize, sequence: usize) -> Duration {
+        let variation = u64::try_from(sequence * 7 % 9).unwrap_or_default();
+        let alone = Duration::from_millis(self.work_ms - 4 + variation);
+        let waiting = inside.saturating_sub(self.workers);
+        let slowdown = u32::try_from(waiting * 100 / self.waiting_per_slowdown).unwrap_or(u32::MAX);
+        alone + alone * slowdown.min((self.slowdown_max - 1) * 100) / 100
+    }
 }
 
 fn response(status: StatusCode, text: String) -> Response<Full<Bytes>> {
@@ -153,10 +163,11 @@ mod tests {
 
     #[test]
     fn the_service_is_slower_the_more_requests_wait_and_never_slower_than_its_limit() {
-        let average = |inside| (0..9).map(|sequence| work(inside, sequence)).sum::<Duration>() / 9;
-        assert_eq!(average(1), Duration::from_millis(WORK_MS));
-        assert_eq!(average(WORKERS), Duration::from_millis(WORK_MS));
-        assert_eq!(average(WORKERS + WAITING_PER_SLOWDOWN), Duration::from_millis(2 * WORK_MS));
-        assert_eq!(average(1000), Duration::from_millis(u64::from(SLOWDOWN_MAX) * WORK_MS));
+        let average = |inside| (0..9).map(|sequence| SAMPLE.work(inside, sequence)).sum::<Duration>() / 9;
+        let Abilities { workers, work_ms, waiting_per_slowdown, slowdown_max } = SAMPLE;
+        assert_eq!(average(1), Duration::from_millis(work_ms));
+        assert_eq!(average(workers), Duration::from_millis(work_ms));
+        assert_eq!(average(workers + waiting_per_slowdown), Duration::from_millis(2 * work_ms));
+        assert_eq!(average(1000), Duration::from_millis(u64::from(slowdown_max) * work_ms));
     }
 }

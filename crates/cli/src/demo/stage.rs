@@ -14,7 +14,7 @@ use evenkeel_gateway::config::{
 use evenkeel_gateway::{Config, Gateway};
 use tempfile::TempDir;
 
-use super::service::{SampleService, WORKERS};
+use super::service::{SAMPLE, SampleService};
 use super::tenant::HEADER;
 use crate::api::{ApiArgs, ApiObjects, RunningApi, SettingsObjects};
 use crate::serve;
@@ -183,12 +183,12 @@ impl Stage {
 }
 
 /// What all gateways of the demo have in common. They listen on any free port and have no admin endpoint.
-fn config(service: &SampleService) -> Result<Config> {
+pub(super) fn config(service: &SampleService) -> Result<Config> {
     Ok(Config {
         listen: vec![ListenConfig { address: LOOPBACK_PORT.into(), tls: None, ..ListenConfig::default() }],
         admin: AdminConfig { address: None, ..AdminConfig::default() },
         upstreams: vec![UpstreamConfig::new(&format!("http://{}", service.address())).map_err(anyhow::Error::msg)?],
-        concurrency: u32::try_from(WORKERS)?,
+        concurrency: Some(u32::try_from(SAMPLE.workers)?.into()),
         identity: tenants_by_header(&LOOPBACK)?,
         log: LogConfig { filter: LOG_FILTER.to_owned(), ..LogConfig::default() },
         ..Config::default()

@@ -42,6 +42,11 @@ impl Tally {
         })
     }
 
+    /// The served requests alone, without the first so many of them.
+    pub(crate) fn served_after(&self, count: usize) -> Self {
+        Self { served: self.served.get(count..).unwrap_or_default().to_vec(), ..Self::default() }
+    }
+
     pub(crate) fn requests(&self) -> usize {
         self.served() + self.rejected + self.failed
     }
@@ -74,5 +79,7 @@ mod tests {
         }
         let found = [50, 99, 100].map(|percent| tally.percentile(percent).unwrap().as_millis());
         assert_eq!((found, tally.requests(), tally.served()), ([100, 198, 200], 202, 200));
+        let last = tally.served_after(150);
+        assert_eq!((last.requests(), last.percentile(100)), (50, Some(Duration::from_millis(50))));
     }
 }

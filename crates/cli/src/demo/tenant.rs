@@ -59,7 +59,12 @@ pub(crate) fn one_greedy() -> Vec<Tenant> {
 /// The same polite tenants and many greedy ones. Both ends of each connection are in this process. Where it may
 /// have only 1,024 open files, the gateway refuses connections beyond some 370.
 pub(crate) fn many_greedy() -> Vec<Tenant> {
-    polite().chain(GREEDY.map(|name| greedy(name, 15))).collect()
+    polite().chain(only_greedy()).collect()
+}
+
+/// The greedy ones alone.
+pub(crate) fn only_greedy() -> Vec<Tenant> {
+    GREEDY.map(|name| greedy(name, 15)).to_vec()
 }
 
 fn polite() -> impl Iterator<Item = Tenant> {
@@ -70,7 +75,7 @@ fn polite() -> impl Iterator<Item = Tenant> {
     })
 }
 
-fn greedy(name: &'static str, connections: usize) -> Tenant {
+pub(crate) const fn greedy(name: &'static str, connections: usize) -> Tenant {
     Tenant { name, manner: Manner::Greedy { connections, after_rejection: Duration::from_millis(100) } }
 }
 

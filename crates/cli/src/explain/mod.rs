@@ -4,6 +4,7 @@ mod action;
 mod audit;
 mod curl;
 mod gateway;
+mod limit;
 mod question;
 mod report;
 mod shell_words;
@@ -22,6 +23,8 @@ use evenkeel::objects::Objects;
 use evenkeel::{FlowControl, User};
 use evenkeel_api::Preset;
 use evenkeel_api::bootstrap::{self, KubernetesVersion};
+use evenkeel_apiserver::Verb;
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_gateway::identity::{self, IdentityCounts, PeerIdentity};
 use evenkeel_gateway::objects::source;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
@@ -31,25 +34,28 @@ use tokio::runtime;
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::cluster::LIMITS;
-use crate::remote::{Access, ClusterObjects, Pem, Server, kubeconfig};
-use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
-use crate::usage::{is_kubectl_plugin, number};
-use action::{ResourcePlace, Verb};
+use crate::remote::{Access, ClusterObjects, GATEWAY, Pem, Server, kubeconfig};
+use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, printable_json};
+use crate::tool_settings::ToolSettings;
+use crate::usage::{concurrency, is_kubectl_plugin};
+use action::ResourcePlace;
 use question::{Question, is_target, known_method};
 
 const EXAMPLES: &str = "\
 Examples:
   A request to your own service, with your objects:
-    evenkeel explain GET /orders --user alice --preset plain --objects objects.yaml
+    evenkeel explain GET /orders --user alice --objects objects.yaml
   With everything that the settings file of a gateway says, also who the sender is:
     evenkeel explain --config evenkeel.yaml --from 10.0.0.7 -- curl -H 'X-API-Key: k1' http://shop.example/orders
   A request to a Kubernetes API, as for `kubectl auth can-i`, or by its URL:
     evenkeel explain list pods -n shop --as system:serviceaccount:shop:web
-    evenkeel explain GET /api/v1/namespaces/a/pods --user alice --objects flowcontrol.yaml
+    evenkeel explain GET /api/v1/pods --user alice --preset kubernetes --objects flowcontrol.yaml
   With the objects of a cluster:
     evenkeel explain list pods -A --as system:serviceaccount:a:b --context production
   With a running gateway, and how long the request would wait now:
     evenkeel explain POST /orders --user alice --live http://127.0.0.1:9901
+  Why the limit of a gateway with `concurrency: auto` is what it is:
+    evenkeel explain --limit
   A request as curl would send it:
     evenkeel explain -- curl -X DELETE -u alice https://shop.example/orders/7
   A request that a kube-apiserver has recorded:
@@ -61,15 +67,16 @@ const REQUEST: &str = "The request";
 /// Explains where a request goes: the flow schemas that do not match it and why, the one that does, its priority level, flow,
 /// queues and seats, and with --live how long it would wait now.
 ///
-/// The decision is made by the same code as in a gateway. For your own service, add `--preset plain`, or `--config` with the
-/// settings of your gateway; the default preset is `kubernetes`, while that of `serve` is `plain`.
+/// The decision is made by the same code as in a gateway. With `--config`, everything is as the settings file of a gateway says.
+/// Otherwise the preset is `plain`, as that of `serve`; for a verb and a resource, an audit event, the objects of an API server, and as
+/// `kubectl evenkeel explain`, it is `kubernetes`.
 ///
 /// Without --objects, --server, --context, --kubeconfig or --live, the objects are those of --config, or of the preset. As `kubectl evenkeel
 /// explain`, they are those of kubectl's current context. The mandatory objects are added if they are missing. As in a server, users get the group system:authenticated, and service accounts get their groups.
 /// Without --user, the user is system:anonymous, or with --config whoever the gateway would take the sender for.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
-#[command(group(ArgGroup::new("remote").args(["server", "live"])))]
+#[command(group(ArgGroup::new("remote").args(["server", "live", "limit"])))]
 pub(crate) struct Explain {
     /// The method, and the path or URL of the request. Without a method, it is GET. For a Kubernetes API, also a verb and a resource, as for
     /// `kubectl auth can-i`: `list pods`, `get deployments.apps/web`.
@@ -106,16 +113,16 @@ pub(crate) struct Explain {
     /// The URL of an API server.
     #[arg(long, value_name = "URL", conflicts_with = "objects", help_heading = SOURCES)]
     server: Option<String>,
-    /// A bearer token for --server or --live.
+    /// A bearer token for --server, --live or --limit.
     #[arg(long, value_name = "TOKEN", requires = "remote", help_heading = SOURCES)]
     token: Option<String>,
-    /// A file with a bearer token for --server or --live [default for --live: the variable `EVENKEEL_ADMIN_TOKEN`].
+    /// A file with a bearer token for --server, --live or --limit [default for --live and --limit: the variable `EVENKEEL_ADMIN_TOKEN`].
     #[arg(long, value_name = "FILE", requires = "remote", conflicts_with = "token", help_heading = SOURCES)]
     token_file: Option<PathBuf>,
     /// CA certificates used to verify the server, in PEM [default: the system's].
     #[arg(long, value_name = "FILE", requires = "remote", help_heading = SOURCES)]
     certificate_authority: Option<PathBuf>,
-    /// A client certificate for --server or --live, in PEM.
+    /// A client certificate for --server, --live or --limit, in PEM.
     #[arg(long, value_name = "FILE", requires = "client_key", help_heading = SOURCES)]
     client_certificate: Option<PathBuf>,
     /// Its private key, in PEM.
@@ -131,6 +138,11 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "URL", conflicts_with_all = ["objects", "server", "kubeconfig", "context", "config", "concurrency"], help_heading = SOURCES)]
     live: Option<String>,
 
+    /// Explain instead why the limit of a gateway is what it is: the limit, its bounds, what it does, and the latest decisions. The URL is that of
+    /// the gateway's admin endpoint [default: `http://127.0.0.1:9901`].
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = GATEWAY, conflicts_with_all = ["request", "user", "groups", "audit", "curl", "command", "objects", "kubeconfig", "context", "config", "preset", "kubernetes", "concurrency"])]
+    limit: Option<String>,
+
     /// The settings file of a gateway: its objects, routes, identities, preset and concurrency. Without --user, the user is
     /// whoever the gateway would take the sender for.
     #[arg(long, value_name = "FILE")]
@@ -139,15 +151,16 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "ADDRESS", requires = "config", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = REQUEST)]
     from: IpAddr,
     /// How URLs are interpreted and which objects are added: `kubernetes` or `plain`
-    /// [default: that of --config, or kubernetes].
+    /// [default: that of --config, or plain; kubernetes for a cluster, an audit event, or a verb and a resource].
     #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
     preset: Option<Preset>,
     /// Whose objects the preset `kubernetes` starts with: a release of Kubernetes [default: the newest known].
     #[arg(long, value_name = "VERSION", conflicts_with_all = ["objects", "server", "kubeconfig", "context", "live"])]
     kubernetes: Option<KubernetesVersion>,
-    /// How many seats the server has [default: those of --config, or 600].
-    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = number::<1_000_000>)]
-    concurrency: Option<u32>,
+    /// How many seats the server has, or `auto` or `auto:MIN..MAX`: a limit that finds itself, as it starts
+    /// [default: as --config says, or auto; 600 with --preset kubernetes].
+    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = concurrency)]
+    concurrency: Option<Concurrency>,
 
     /// How the explanation is printed. Several audit events give several JSON documents.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -188,11 +201,17 @@ impl Explain {
     }
 
     fn explain(&self) -> Result<Exit> {
+        if let Some(url) = &self.limit {
+            return self.explain_limit(url);
+        }
         standard_input_once(self.audit.iter().chain(&self.objects))?;
         let cluster = self.cluster()?;
-        let questions = self.questions(cluster.as_ref().and_then(|access| access.namespace.as_deref()))?;
+        let mut settings = ToolSettings::read(self.config.as_deref())?;
+        let preset = settings.choose_preset(self.preset, self.is_about_cluster());
+        let namespace = cluster.as_ref().and_then(|access| access.namespace.as_deref());
+        let questions = self.questions(preset.preset, namespace)?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-        let source = runtime.block_on(self.source(cluster.as_ref()))?;
+        let source = runtime.block_on(self.source(&settings, cluster.as_ref()))?;
         let paint = self.color.paint(&io::stdout());
         let mut page = String::new();
         for question in &questions {
@@ -206,11 +225,26 @@ impl Explain {
             }
         }
         print(&page)?;
+        if self.live.is_none() && self.output == OutputFormat::Text {
+            let first = settings.concurrency(None).first();
+            preset
+                .tell(self.concurrency.as_ref(), &format!("limits are those of the {first} seats that it starts with"));
+        }
+        Ok(Exit::Success)
+    }
+
+    fn explain_limit(&self, url: &str) -> Result<Exit> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        let limits = runtime.block_on(limit::limits(&self.gateway(url)?))?;
+        print(match self.output {
+            OutputFormat::Json => printable_json(&pretty_json(&limits)?).into_owned(),
+            OutputFormat::Text => limits.text(self.color.paint(&io::stdout())),
+        })?;
         Ok(Exit::Success)
     }
 
     /// The requests that are asked about; `namespace` is that of the context.
-    fn questions(&self, namespace: Option<&str>) -> Result<Vec<Question>> {
+    fn questions(&self, preset: Preset, namespace: Option<&str>) -> Result<Vec<Question>> {
         let read = match (&self.audit, &self.curl, self.command.as_slice(), self.request.as_slice()) {
             (Some(path), ..) => {
                 let SourceFile { name, text, .. } = SourceFile::read_one(path)?;
@@ -219,7 +253,7 @@ impl Explain {
             }
             (None, Some(line), ..) => shell_words::words(line).and_then(|words| curl::read(&words)),
             (None, None, words @ [_, ..], _) => curl::read(words),
-            (None, None, [], [verb, resource]) if self.is_about_resource(verb, resource) => {
+            (None, None, [], [verb, resource]) if preset == Preset::Kubernetes && is_about_resource(verb, resource) => {
                 action::question(verb, resource, self.place(namespace))
             }
             (None, None, [], [_, url] | [url]) if self.has_place() => Err(format!(
@@ -238,16 +272,6 @@ impl Explain {
         Ok(vec![question])
     }
 
-    /// Whether two words are a verb and a resource. For a service that is not Kubernetes, they are a method and a path.
-    fn is_about_resource(&self, verb: &str, resource: &str) -> bool {
-        if self.preset == Some(Preset::Plain) || resource.starts_with('/') || resource.contains("://") {
-            return false;
-        }
-        // `deployments.apps/web` looks like a host and a path.
-        let is_method = known_method(verb).is_some_and(|method| method == verb);
-        Verb::named(verb).is_some() || !is_method && !is_target(resource)
-    }
-
     fn has_place(&self) -> bool {
         self.namespace.is_some() || self.all_namespaces || self.subresource.is_some()
     }
@@ -257,25 +281,17 @@ impl Explain {
         ResourcePlace { namespace, is_all_namespaces: self.all_namespaces, subresource, current_namespace }
     }
 
-    async fn source(&self, cluster: Option<&Access>) -> Result<Source> {
+    async fn source(&self, settings: &ToolSettings, cluster: Option<&Access>) -> Result<Source> {
         if let Some(url) = &self.live {
-            let variable = || std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
-            let mut access = self.access(url)?;
-            access.token = access.token.or_else(variable);
-            let gateway = Box::new(Server::new(&access, LIMITS)?);
+            let gateway = Box::new(self.gateway(url)?);
             return Ok(Source { oracle: Oracle::Live { gateway }, objects: format!("those of {url}") });
         }
-        let config = self.config.as_deref().map(Config::read).transpose();
-        // The error says itself what it comes from.
-        let config = config.map_err(|error| WrongUsage(error.to_string()))?;
-        let preset = self.preset.or(config.as_ref().map(|config| config.preset)).unwrap_or(Preset::Kubernetes);
-        let identity = config.as_ref().map(|config| self.identity(config)).transpose()?.flatten();
-        let mut config = config.unwrap_or_default();
-        config.preset = preset;
-        let (objects, from) = self.objects(&config, cluster).await?;
+        let (config, preset) = (settings.config(), settings.config().preset);
+        let identity = if self.config.is_some() { self.identity(config)? } else { None };
+        let (objects, from) = self.objects(config, cluster).await?;
         let flow = FlowControl::builder()
             .preset(preset)
-            .server_concurrency(self.concurrency.unwrap_or(config.concurrency))
+            .server_concurrency(settings.concurrency(self.concurrency.as_ref()).first())
             .wait_limit(config.timeouts.queue)
             .borrowing(config.flow_control.borrowing.map(Borrowing::from))
             .drive_by_hand()
@@ -308,17 +324,17 @@ impl Explain {
             let ClusterObjects { url, objects, .. } = ClusterObjects::fetch(access, preset).await?;
             return Ok((objects.into_iter().collect(), format!("those of {url}")));
         }
-        if let (Some(version), None, Preset::Kubernetes) = (self.kubernetes, &config.objects, preset) {
-            let suggested = bootstrap::suggested_by(version).to_objects();
-            let objects = bootstrap::mandatory().to_objects().chain(suggested).collect();
-            return Ok((objects, format!("those that Kubernetes {version} starts with")));
-        }
-        let from = match (&config.objects, &self.config) {
-            (Some(path), _) => format!("those of {}", path.display()),
-            (None, Some(file)) if config.short_form().is_some() => {
+        let from = match (&config.objects, &self.config, self.kubernetes) {
+            (Some(path), ..) => format!("those of {}", path.display()),
+            (None, Some(file), _) if config.short_form().is_some() => {
                 format!("those of `levels` and `match` in {}", file.display())
             }
-            (None, _) => format!("those that the preset {preset} starts with"),
+            (None, _, Some(version)) if preset == Preset::Kubernetes => {
+                let suggested = bootstrap::suggested_by(version).to_objects();
+                let objects = bootstrap::mandatory().to_objects().chain(suggested).collect();
+                return Ok((objects, format!("those that Kubernetes {version} starts with")));
+            }
+            (None, ..) => format!("those that the preset {preset} starts with"),
         };
         let objects = source(config).next().await.map_err(|error| WrongUsage(error.to_string()))?;
         Ok((objects, from))
@@ -338,9 +354,25 @@ impl Explain {
         kubeconfig::read(&kubeconfig::paths(self.kubeconfig.as_deref())?, self.context.as_deref()).map(Some)
     }
 
+    /// Whether the request is one to a cluster, if nothing says what kind of server it is about.
+    fn is_about_cluster(&self) -> bool {
+        let has_cluster = self.server.is_some() || self.kubeconfig.is_some() || self.context.is_some();
+        let is_named = matches!(self.request.as_slice(), [verb, resource] if is_about_resource(verb, resource));
+        let has_words = is_named || self.has_place() || self.kubernetes.is_some() || self.audit.is_some();
+        has_cluster || has_words || is_kubectl_plugin()
+    }
+
     /// Whether kubectl runs this, and nothing says that it is about another server than that of kubectl.
     fn is_for_current_context(&self) -> bool {
-        is_kubectl_plugin() && self.config.is_none() && self.preset != Some(Preset::Plain)
+        is_kubectl_plugin() && self.config.is_none() && self.preset.is_none_or(Preset::is_kubernetes)
+    }
+
+    /// The gateway whose admin endpoint is at this URL.
+    fn gateway(&self, url: &str) -> Result<Server> {
+        let variable = || std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
+        let mut access = self.access(url)?;
+        access.token = access.token.or_else(variable);
+        Server::new(&access, LIMITS)
     }
 
     /// How to ask the server or gateway at this URL.
@@ -356,6 +388,16 @@ impl Explain {
             ..Access::default()
         })
     }
+}
+
+/// Whether two words are a verb and a resource. For a service that is not Kubernetes, they are a method and a path.
+fn is_about_resource(verb: &str, resource: &str) -> bool {
+    if resource.starts_with('/') || resource.contains("://") {
+        return false;
+    }
+    // `deployments.apps/web` looks like a host and a path.
+    let is_method = known_method(verb).is_some_and(|method| method == verb);
+    Verb::named(verb).is_some() || !is_method && !is_target(resource)
 }
 
 // === impl Source ===

@@ -6,7 +6,7 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Uri};
 
-use super::action::Verb;
+use evenkeel_apiserver::Verb;
 
 /// A request, and who sends it.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,10 @@
 //! An explanation for people.
 
+use std::time::Duration;
+
 use evenkeel::explain::{
-    DanglingSchema, ExpectedWait, ExplainedQueuing, ExplainedRequest, Explanation, LiveLevel, TriedSchema, WaitOutcome,
+    DanglingSchema, ExpectedWait, ExplainedQueuing, ExplainedRate, ExplainedRequest, Explanation, LiveLevel,
+    TriedSchema, WaitOutcome,
 };
 use evenkeel::status::SeatLimits;
 
@@ -53,6 +56,9 @@ pub(super) fn report(question: &Question, explanation: &Explanation, objects: &s
     page.line("flow", &printable(&flow(explanation)));
     page.line("queues", &queues(explanation));
     page.line("seats", &printable(&seats(explanation)));
+    if let Some(rate) = &explanation.rate {
+        page.line("rate", &printable(&rate_of_flow(rate)));
+    }
     if let Some(limits) = explanation.limits.as_ref().filter(|_| explanation.queuing != ExplainedQueuing::Exempt) {
         page.line("limits", &limited(limits, explanation.lent_by_others));
     }
@@ -175,6 +181,16 @@ fn queues(explanation: &Explanation) -> String {
             format!("the emptiest of {}", hand.join(", "))
         }
     }
+}
+
+/// The rate of the flow, and how the flow stands.
+fn rate_of_flow(rate: &ExplainedRate) -> String {
+    let ExplainedRate { rate, left, wait_ns, .. } = rate;
+    if *wait_ns > 0 {
+        let wait = Duration::from_nanos(wait_ns.unsigned_abs());
+        return format!("{rate}; the flow is over it, and the request would wait for {:.3} s", wait.as_secs_f64());
+    }
+    format!("{rate}; the flow may take {left} at once now")
 }
 
 fn seats(explanation: &Explanation) -> String {

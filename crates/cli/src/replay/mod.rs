@@ -2,12 +2,15 @@
 
 mod figures;
 mod html;
+mod incident;
 mod json;
 mod progress;
+mod settings_routes;
 mod text;
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
@@ -16,16 +19,19 @@ use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_engine::digest::parse_duration;
 use evenkeel_engine::time::Nanos;
-use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Settings, Truth};
+use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Routes, Settings, Truth};
 
 use crate::exit::{Exit, WrongUsage};
+use crate::flight_file;
 use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::ClusterFlags;
 use crate::report_page;
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, width};
+use crate::tool_settings::ToolSettings;
 use crate::usage::concurrency;
 pub(crate) use json::FIELDS;
 use progress::Progress;
+use settings_routes::SettingsRoutes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,12 +44,16 @@ Examples:
     evenkeel replay audit.log --objects old.yaml --truth kube-apiserver.log
   Replay the access log of a gateway with 50 seats, with more time to wait:
     evenkeel replay access.log --objects objects.yaml --concurrency 50 --wait-limit 30s
+  See what happened last night, by a dump of the flight recorder, and what would have happened under other objects:
+    curl -o incident.ekf 'http://127.0.0.1:9901/debug/flight?seconds=300'
+    evenkeel replay incident.ekf
+    evenkeel replay incident.ekf --objects new.yaml --report report.html
   Replay an access log of nginx in a format of your own:
     evenkeel replay access.log --objects objects.yaml --format '$msec $remote_user \"$request\" $request_time'";
 
 /// Shows what a configuration would have done with the requests of a log, flow by flow.
 ///
-/// Reads Kubernetes audit logs, the request log of a kube-apiserver (-v=3), and access logs of Evenkeel, nginx and Envoy, which may
+/// Reads dumps of the flight recorder (/debug/flight), which have the objects and seats of their gateway, Kubernetes audit logs, the request log of a kube-apiserver (-v=3), and access logs of Evenkeel, nginx and Envoy, which may
 /// be compressed with gzip. The format is detected from the first lines. Requests keep their arrival times and service times; flow
 /// control decides about them again. With --against, two configurations are compared on the same requests, and the flows that
 /// differ most come first; otherwise the configuration is compared with the recorded decisions. The output lists what the log does
@@ -61,7 +71,11 @@ pub(crate) struct Replay {
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
 
-    /// The configuration: files or directories with flow schemas and priority levels.
+    /// The settings file of a gateway: its objects or `levels` and `match`, preset, seats, borrowing, time to wait and routes.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The configuration: files or directories with flow schemas and priority levels [default: those of --config].
     #[arg(long, value_name = "FILE", num_args = 1..)]
     objects: Vec<PathBuf>,
 
@@ -73,20 +87,22 @@ pub(crate) struct Replay {
     against: Vec<PathBuf>,
 
     /// How many seats the server has. For a kube-apiserver: --max-requests-inflight plus --max-mutating-requests-inflight.
-    /// With `auto` or `auto:MIN..MAX`, it finds out how many are right, as far as the service times of a log can tell.
-    #[arg(long, visible_alias = "seats", value_name = "N", default_value = "600", value_parser = concurrency)]
-    concurrency: Concurrency,
+    /// With `auto` or `auto:MIN..MAX`, it finds out how many are right, as far as the service times of a log can tell
+    /// [default: as --config says, or auto; 600 for a Kubernetes API].
+    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = concurrency)]
+    concurrency: Option<Concurrency>,
 
-    /// How long a request may wait for a seat.
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = span)]
-    wait_limit: Nanos,
+    /// How long a request may wait for a seat [default: that of --config, or 15s].
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    wait_limit: Option<Nanos>,
 
-    /// When levels borrow from each other: `periodic` or `immediate`. Default: periodic under `kubernetes`, immediate under
-    /// `plain`.
+    /// When levels borrow from each other: `periodic` or `immediate` [default: that of --config, or periodic under `kubernetes` and
+    /// immediate under `plain`].
     #[arg(long, value_name = "WHEN")]
     borrowing: Option<Borrowing>,
 
-    /// How paths are interpreted: `kubernetes` or `plain`. Default: kubernetes for logs of a kube-apiserver, plain for others.
+    /// How paths are interpreted: `kubernetes` or `plain` [default: that of --config, or kubernetes for logs of a kube-apiserver and
+    /// plain for others].
     #[arg(long, value_name = "PRESET")]
     preset: Option<Preset>,
 
@@ -131,11 +147,17 @@ fn span(text: &str) -> Result<Nanos, String> {
 
 impl Replay {
     pub(crate) fn run(&self) -> Result<Exit> {
+        if let [log] = &self.logs[..]
+            && flight_file::is_dump(log)
+        {
+            return self.run_incident(log);
+        }
         let inputs = self.logs.iter().chain(&self.objects).chain(&self.against);
         standard_input_once(inputs.chain(&self.truth).chain(&self.object_counts))?;
+        let mut file = ToolSettings::read(self.config.as_deref())?;
         let mut inputs = self.inputs()?;
-        let settings = self.settings(&inputs)?;
-        let configurations = self.configurations(settings.preset)?;
+        let settings = self.settings(&inputs, &mut file)?;
+        let configurations = self.configurations(&file)?;
         let truth = self.truth.as_deref().map(read_truth).transpose()?;
         let mut run = Run::new(settings, configurations, truth);
         for input in &mut inputs {
@@ -158,16 +180,47 @@ impl Replay {
         Ok(if is_different { Exit::Failure } else { Exit::Success })
     }
 
+    /// The dump of a flight recorder: what happened, and with --objects what would have happened.
+    fn run_incident(&self, log: &Path) -> Result<Exit> {
+        let flight = flight_file::read(log)?;
+        let own = flight_file::objects(log, &flight)?;
+        let preset = self.preset.unwrap_or_else(|| evenkeel_replay::preset_of(&flight));
+        let seats = u32::try_from(flight.header.seats).unwrap_or(u32::MAX);
+        let concurrency = self.concurrency.clone().unwrap_or(Concurrency::Fixed(seats));
+        let mut settings = Settings::new(preset, concurrency);
+        settings.wait_limit = self.wait_limit.unwrap_or(flight.header.wait_limit);
+        settings.borrowing = self.borrowing.unwrap_or_else(|| evenkeel_replay::borrowing_of(&flight));
+        let mut configurations = vec![own];
+        if !self.objects.is_empty() {
+            configurations.push(read_objects(&self.objects, preset)?);
+        }
+        let mut run = Run::new(settings, configurations, None);
+        run.read_flight(&flight);
+        let report = run.finish();
+        let mut text = self.text(&report)?;
+        if self.output == OutputFormat::Text {
+            let paint = self.color.paint(&io::stdout());
+            text = incident::text(&flight, paint)? + &text;
+        }
+        print(&text)?;
+        if let Some(file) = &self.report {
+            report_page::write(file, &html::page(&log.display().to_string(), &report))?;
+        }
+        Ok(Exit::Success)
+    }
+
     /// One configuration, or two of which the first is compared with.
-    fn configurations(&self, preset: Preset) -> Result<Vec<Objects>> {
+    fn configurations(&self, settings: &ToolSettings) -> Result<Vec<Objects>> {
+        let preset = settings.config().preset;
         if !self.against.is_empty() && self.cluster.is_given() {
             let fault =
                 "--context and --kubeconfig name a cluster whose objects take the place of --against; leave out either";
             return Err(WrongUsage(fault.to_owned()).into());
         }
-        let is_cluster = self.cluster.is_meant(!self.against.is_empty() || preset == Preset::Plain);
-        if self.objects.is_empty() && !is_cluster {
-            let fault = "name the configuration with --objects, or a cluster with --context";
+        let is_other_named = !self.against.is_empty() || !preset.is_kubernetes() || self.config.is_some();
+        let is_cluster = self.cluster.is_meant(is_other_named);
+        if self.objects.is_empty() && self.config.is_none() && !is_cluster {
+            let fault = "name the configuration with --objects or --config, or a cluster with --context";
             return Err(WrongUsage(fault.to_owned()).into());
         }
         let mut configurations = Vec::new();
@@ -176,8 +229,8 @@ impl Replay {
         } else if is_cluster {
             configurations.push(self.cluster.read(preset)?.objects.into_iter().collect());
         }
-        if !self.objects.is_empty() {
-            configurations.push(read_objects(&self.objects, preset)?);
+        if !self.objects.is_empty() || self.config.is_some() {
+            configurations.push(read_objects(&settings.object_paths(&self.objects), preset)?);
         }
         Ok(configurations)
     }
@@ -189,12 +242,13 @@ impl Replay {
         opened.map(|input| input.map_err(|error| WrongUsage(error.to_string()).into())).collect()
     }
 
-    fn settings(&self, inputs: &[Input]) -> Result<Settings> {
+    fn settings(&self, inputs: &[Input], file: &mut ToolSettings) -> Result<Settings> {
         let is_kubernetes = inputs.iter().all(|input| input.format().is_kubernetes());
-        let preset = self.preset.unwrap_or(if is_kubernetes { Preset::Kubernetes } else { Preset::Plain });
-        let mut settings = Settings::new(preset, self.concurrency.clone());
-        settings.wait_limit = self.wait_limit;
-        settings.borrowing = self.borrowing.unwrap_or(settings.borrowing);
+        let chosen = file.choose_preset(self.preset, is_kubernetes);
+        let mut settings = Settings::new(chosen.preset, file.concurrency(self.concurrency.as_ref()));
+        settings.wait_limit = self.wait_limit.unwrap_or(file.wait_limit());
+        settings.borrowing = file.borrowing(self.borrowing);
+        settings.routes = routes(file)?;
         if let Some(file) = &self.object_counts {
             settings.object_numbers = read_object_numbers(file)?;
         }
@@ -214,7 +268,18 @@ impl Replay {
     }
 }
 
+/// What the routes of the settings say of the requests of a log.
+fn routes(file: &ToolSettings) -> Result<Option<Arc<dyn Routes>>> {
+    if file.config().requests.routes.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(SettingsRoutes(file.request_rules()?))))
+}
+
 fn read_objects(paths: &[PathBuf], preset: Preset) -> Result<Objects> {
+    if paths.is_empty() {
+        return Ok(preset.into());
+    }
     Ok(configuration(paths, preset)?.into_iter().collect())
 }
 

@@ -339,6 +339,18 @@ pub(super) fn notes(notes: &Notes) -> Vec<String> {
         "The number of objects is not known for {} lists, so each takes one seat. Name a file of metrics with --object-counts.",
     );
     note(notes.unknown_seats, "The log has no seats of {} requests, so each takes one.");
+    let names = notes.untold_header_names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    note(
+        notes.untold_headers,
+        &format!(
+            "Flow schemas ask {{}} requests for headers that the log does not have ({names}). Whether they match cannot be decided: they \
+             count as requests without the header. Log it: see \"Headers\" in docs/replay.md."
+        ),
+    );
+    note(
+        notes.untold_addresses,
+        "The log has no client addresses of {} requests, by which flow schemas tell flows apart, so they are one flow.",
+    );
     note(
         notes.narrowed,
         "{} requests took more seats than their level can have in the replay. They run on as many as it can have.",

@@ -5,7 +5,7 @@ use evenkeel_sim::{Bucket, LevelRecord, REASONS};
 use evenkeel_svg::{Area, Axis, Chart};
 
 /// A colour for each reason.
-const REASON_COLORS: [usize; REASONS.len()] = [1, 5, 4, 3];
+const REASON_COLORS: [usize; REASONS.len()] = [1, 5, 4, 3, 2];
 
 /// The levels of a run, and how long it was.
 #[derive(Debug, Clone, Copy)]

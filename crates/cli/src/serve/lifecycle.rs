@@ -7,15 +7,17 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use evenkeel_api::Preset;
 use evenkeel_apiserver::GovernedFlow;
-use evenkeel_gateway::config::Problem;
+use evenkeel_engine::auto_limit::Concurrency;
+use evenkeel_gateway::config::{ListenAddress, Problem};
 use evenkeel_gateway::objects::{self, ObjectSource};
+use evenkeel_gateway::sockets::Predecessor;
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, observe::log};
 use tokio::runtime;
 
 use super::reload::{self, End, Settings};
 use super::takeover::{self, Inheritance, Takeover};
 use super::{memory, open_files};
-use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, SettingsObjects, is_without_store};
+use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, SettingsObjects, is_held_by_another, is_without_store};
 use crate::exit::{Exit, WrongUsage};
 use crate::signals::{Signals, Wish};
 use crate::terminal::print;
@@ -39,7 +41,7 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings, takeo
                     .await
             }
             Some(folder) => {
-                let api = ApiOfGateway::start(api, folder, &config).await?;
+                let api = ApiOfGateway::start(api, folder, &config, inheritance.predecessor.as_ref()).await?;
                 run_gateway(config, Some(api), settings, inheritance).await
             }
         }
@@ -101,14 +103,14 @@ async fn run_gateway(
     Inheritance { sockets, predecessor }: Inheritance,
 ) -> Result<Exit> {
     let mut signals = Signals::listen()?;
-    if config.preset == Preset::Kubernetes && config.objects.is_none() && config.concurrency <= FEW_SEATS {
+    if config.preset == Preset::Kubernetes && config.objects.is_none() && config.concurrency().first() <= FEW_SEATS {
         tracing::warn!(
-            concurrency = config.concurrency,
+            concurrency = %config.concurrency(),
             "with so few seats and only the suggested objects, requests may wait for ten seconds at first; set `--objects`, \
              for example to deploy/objects.yaml"
         );
     }
-    let (mut gateway, api) = match api {
+    let (mut gateway, mut api) = match api {
         None => {
             let objects = objects::source(&config);
             (Gateway::start_on(config.clone(), objects, sockets).await.map_err(classify)?, None)
@@ -143,7 +145,13 @@ async fn run_gateway(
                 gateway.hand_over();
                 drop(offer);
                 successor.confirm();
-                gateway.drain_rest().await
+                // The successor waits for the store. The objects that govern stay until the last request has ended.
+                let stop_api = async {
+                    if let Some(api) = api.take() {
+                        api.stop().await;
+                    }
+                };
+                tokio::join!(gateway.drain_rest(), stop_api).0
             }
         };
         if let Some(api) = api {
@@ -158,7 +166,13 @@ async fn run_gateway(
 
 impl ApiOfGateway {
     /// Starts the API, and says where the gateway's objects come from: if the store cannot be opened, from the last copy.
-    async fn start(args: &ApiArgs, folder: &Path, config: &Config) -> Result<(Self, ApiObjects)> {
+    /// The gateway before this one has its store open until this one takes its place.
+    async fn start(
+        args: &ApiArgs,
+        folder: &Path,
+        config: &Config,
+        predecessor: Option<&Predecessor>,
+    ) -> Result<(Self, ApiObjects)> {
         let governed = GovernedFlow::default();
         match RunningApi::start(args, config.preset, folder, governed.clone()).await {
             Ok(mut api) => {
@@ -166,7 +180,7 @@ impl ApiOfGateway {
                 let objects = ApiObjects::of(&api);
                 Ok((Self { state: ApiState::Running(api), governed }, objects))
             }
-            Err(error) if is_without_store(&error) => {
+            Err(error) if is_without_store(&error) || predecessor.is_some() && is_held_by_another(&error) => {
                 let announce = |api: &RunningApi| {
                     if let Err(error) = announce_api(api) {
                         tracing::warn!("{error:#}");
@@ -193,8 +207,14 @@ async fn run_api_only(config: &Config, mut api: RunningApi) -> Result<Exit> {
     let mut signals = Signals::listen()?;
     api.take_over(&SettingsObjects::from(config)).await;
     announce_api(&api)?;
-    while signals.next().await == Wish::Reload {
-        tracing::info!("nothing to reload: tokens and certificates are reloaded when their files change");
+    loop {
+        match signals.next().await {
+            Wish::Stop => break,
+            Wish::Reload => {
+                tracing::info!("nothing to reload: tokens and certificates are reloaded when their files change");
+            }
+            Wish::Dump => tracing::info!("nothing to dump: an API alone records no requests"),
+        }
     }
     let stop = async {
         api.stop().await;
@@ -224,16 +244,65 @@ fn announce_api(api: &RunningApi) -> Result<()> {
 
 /// The one line that says that it is ready, and where.
 fn announce(gateway: &Gateway, config: &Config) {
-    let unix = gateway.unix_sockets().map(|path| format!("unix:{}", path.display()));
+    let envoy_socket = match config.ext_proc.as_ref().map(|settings| &settings.address) {
+        Some(ListenAddress::Unix(path)) => Some(path.as_path()),
+        _ => None,
+    };
+    let socket = |path: &Path| format!("unix:{}", path.display());
+    let unix = gateway.unix_sockets().filter(|path| Some(*path) != envoy_socket).map(socket);
     let listen: Vec<String> = gateway.addresses().iter().map(ToString::to_string).chain(unix).collect();
-    let upstreams: Vec<String> = config.upstreams.iter().map(|upstream| upstream.url.to_string()).collect();
+    let of_services = (config.services.iter())
+        .flat_map(|(name, service)| service.upstream.iter().map(move |upstream| format!("{} ({name})", upstream.url)));
+    let upstreams = config.upstreams.iter().map(|upstream| upstream.url.to_string());
+    let upstreams: Vec<String> = of_services.chain(upstreams).collect();
     let admin = gateway.admin_address().map_or_else(|| "none".to_owned(), |address| address.to_string());
-    tracing::info!(
-        "ready: listening on {}, forwarding to {}, {} seats, admin on {admin}",
-        listen.join(", "),
-        upstreams.join(", "),
-        config.concurrency,
-    );
+    let ext_proc = gateway.ext_proc_addresses().iter().map(ToString::to_string);
+    let ext_proc: Vec<String> = ext_proc.chain(envoy_socket.map(socket)).collect();
+    let mut does = Vec::new();
+    if !upstreams.is_empty() {
+        does.push(format!("listening on {}, forwarding to {}", listen.join(", "), upstreams.join(", ")));
+    }
+    if !ext_proc.is_empty() {
+        does.push(format!("deciding for Envoy on {}", ext_proc.join(", ")));
+    }
+    let fleet =
+        config.fleet.as_ref().map_or_else(String::new, |fleet| format!(" shared by the fleet {}", fleet.service));
+    let seats = seats_of_all(config);
+    tracing::info!("ready: {}, {seats}{fleet}, preset {}, admin on {admin}", does.join(", "), config.preset);
+    let is_unsaid = config.concurrency.is_none()
+        && (has_rest(config) || config.services.values().any(|service| service.concurrency.is_none()));
+    if let (true, Some(bounds)) = (is_unsaid, config.concurrency().auto()) {
+        tracing::info!(
+            "`concurrency` is not set, so the gateway finds out how many requests the service can process at a time: it starts with {} \
+             seats (or as many as were right before), and while requests wait it tries a few more and a few fewer, from {} to {}, and \
+             keeps what brings the most good responses; if several gateways share the service, or you know the number, set `concurrency`",
+            config.concurrency().first(),
+            bounds.start(),
+            bounds.end()
+        );
+    }
+}
+
+/// Whether there are requests that belong to no service.
+fn has_rest(config: &Config) -> bool {
+    config.services.is_empty() || !config.upstreams.is_empty() || config.ext_proc.is_some()
+}
+
+/// How many seats each service has.
+fn seats_of_all(config: &Config) -> String {
+    let of_services = config.services.keys().map(|name| format!("{} ({name})", seats(&config.concurrency_of(name))));
+    let of_rest = has_rest(config).then(|| seats(&config.concurrency()));
+    of_services.chain(of_rest).collect::<Vec<_>>().join(", ")
+}
+
+/// How many seats there are, and where they come from.
+fn seats(concurrency: &Concurrency) -> String {
+    match concurrency {
+        Concurrency::Fixed(seats) => format!("{seats} seats"),
+        Concurrency::Auto(bounds) => {
+            format!("{} to {} seats, as many as the service turns out to have", bounds.start(), bounds.end())
+        }
+    }
 }
 
 fn report_drain(Drained { requests_cut }: Drained) -> Exit {

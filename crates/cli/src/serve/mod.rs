@@ -12,13 +12,14 @@ use std::str::FromStr;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use evenkeel_api::Preset;
+use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{BorrowingConfig, ListenAddress, ListenConfig, LogFormat, UpstreamConfig};
 
 use crate::api::ApiArgs;
 use crate::exit::{Exit, WrongUsage};
 use crate::terminal::print;
-use crate::usage::{listen_address, number};
+use crate::usage::{concurrency, listen_address, number};
 pub(crate) use lifecycle::start_with;
 pub(crate) use open_files::raise_limit;
 use reload::Settings;
@@ -28,10 +29,20 @@ const EXAMPLES: &str = "\
 Examples:
   Protect a service that can process 50 requests at a time:
     evenkeel serve --upstream http://127.0.0.1:9000 --concurrency 50
+    evenkeel serve --upstream http://127.0.0.1:9000 --concurrency auto
   Listen on all interfaces, with your own objects; changes to the files take effect immediately:
     evenkeel serve --upstream http://127.0.0.1:9000 --listen 0.0.0.0:8080 --objects ./objects
+  In front of a server of language models, such as vLLM or Ollama:
+    evenkeel serve --upstream http://127.0.0.1:8000 --preset llm --concurrency 32
   In front of a Kubernetes API server:
     evenkeel serve --upstream https://127.0.0.1:6443 --preset kubernetes
+  Share 600 seats with the other gateways of the same service, by way of etcd:
+    evenkeel serve --upstream http://checkout:9000 --concurrency 600 --fleet checkout --fleet-endpoint 127.0.0.1:2379
+  Decide about the requests that an Envoy forwards:
+    evenkeel serve --ext-proc 127.0.0.1:9902 --concurrency 50
+  See what other objects would change, without any effect on requests:
+    evenkeel serve --upstream http://127.0.0.1:9000 --objects ./objects --shadow ./new-objects
+    evenkeel shadow
   Two upstreams and all settings from a file:
     evenkeel serve --config evenkeel.yaml --upstream http://one:9000 --upstream http://two:9000
   Serve the API of the objects too, for kubectl:
@@ -63,6 +74,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     listen: Vec<ListenAddress>,
 
+    /// The address at which Envoy asks what to do with its requests (external processing), such as 127.0.0.1:9902. Without --upstream,
+    /// nothing is forwarded: Envoy does that.
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
+    ext_proc: Option<ListenAddress>,
+
     /// The address of the admin endpoint, or `none` [default: 127.0.0.1:9901]. It has the dashboard, metrics and health checks.
     #[arg(long, value_name = "ADDR", value_parser = admin)]
     admin_listen: Option<Admin>,
@@ -71,8 +87,9 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// The kind of service: `plain`, matched by methods and paths, with all seats in one level, or `kubernetes`, with
-    /// everything as in a kube-apiserver [default: plain; kubernetes with --api-only].
+    /// The kind of service: `plain`, matched by methods and paths, with all seats in one level; `llm`, the same for servers of
+    /// language models, whose requests cost tokens; or `kubernetes`, with everything as in a kube-apiserver [default: plain;
+    /// kubernetes with --api-only].
     #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
     preset: Option<Preset>,
 
@@ -81,9 +98,24 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "PATH")]
     objects: Option<PathBuf>,
 
-    /// How many requests all upstreams together can process at a time [default: 600].
-    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = number::<1_000_000>)]
-    concurrency: Option<u32>,
+    /// A manifest, or a directory of manifests, with objects that decide beside those in effect, without any effect on requests. `evenkeel
+    /// shadow` shows what they would change.
+    #[arg(long, value_name = "PATH")]
+    shadow: Option<PathBuf>,
+
+    /// How many requests all upstreams together can process at a time: a number, or `auto` to find out, or `auto:10..400` to find
+    /// out within these bounds [default: auto; 600 with --preset kubernetes].
+    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = concurrency)]
+    concurrency: Option<Concurrency>,
+
+    /// Share the seats with all gateways that have the same name of a service: they use `--concurrency` seats together. Needs etcd: that of
+    /// `--store`, or `--fleet-endpoint`.
+    #[arg(long, value_name = "NAME")]
+    fleet: Option<String>,
+
+    /// A member of the etcd by which a fleet shares its seats, such as 127.0.0.1:2379. May be given several times.
+    #[arg(long, value_name = "HOST:PORT")]
+    fleet_endpoint: Vec<String>,
 
     /// When priority levels borrow and return seats: `immediate`, at every event, or `periodic`, every ten seconds as in
     /// Kubernetes [default: immediate; periodic with --preset kubernetes].
@@ -119,6 +151,15 @@ pub(crate) struct Serve {
     #[arg(long)]
     print_config: bool,
 }
+
+/// What a limit that finds itself has learnt, in the data directory.
+const LIMIT_FILE: &str = "limit.json";
+
+/// The dumps of the flight recorder, in the data directory.
+const FLIGHT_FOLDER: &str = "flight";
+
+/// The lock by which the next process knows that this one is dead, in the data directory.
+const FLEET_LOCK: &str = "fleet.lock";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -170,6 +211,9 @@ impl Serve {
             };
             config.listen = self.listen.iter().map(at).collect();
         }
+        if let Some(address) = &self.ext_proc {
+            config.ext_proc.get_or_insert_default().address = address.clone();
+        }
         match &self.admin_listen {
             Some(Admin::At(address)) => config.admin.address = Some(address.clone()),
             Some(Admin::None) => config.admin.address = None,
@@ -184,8 +228,29 @@ impl Serve {
         if let Some(objects) = &self.objects {
             config.objects = Some(objects.clone());
         }
-        if let Some(concurrency) = self.concurrency {
-            config.concurrency = concurrency;
+        if let Some(objects) = &self.shadow {
+            config.shadow.get_or_insert_default().objects = Some(objects.clone());
+        }
+        if let Some(concurrency) = &self.concurrency {
+            config.concurrency = Some(concurrency.clone());
+        }
+        if let (None, Some(folder)) = (&config.limit.state_file, &self.api.data_dir) {
+            config.limit.state_file = Some(folder.join(LIMIT_FILE));
+        }
+        if let (None, Some(folder)) = (&config.flight_recorder.directory, &self.api.data_dir) {
+            config.flight_recorder.directory = Some(folder.join(FLIGHT_FOLDER));
+        }
+        if let Some(service) = &self.fleet {
+            config.fleet.get_or_insert_default().service.clone_from(service);
+        }
+        if let Some(fleet) = &mut config.fleet {
+            if !self.fleet_endpoint.is_empty() {
+                fleet.endpoints.clone_from(&self.fleet_endpoint);
+            }
+            self.api.lend_etcd_to(fleet);
+            if let (None, Some(folder)) = (&fleet.lock_file, &self.api.data_dir) {
+                fleet.lock_file = Some(folder.join(FLEET_LOCK));
+            }
         }
         if let Some(borrowing) = self.borrowing {
             config.flow_control.borrowing = Some(borrowing);
@@ -210,8 +275,8 @@ impl Serve {
 impl Settings for Serve {
     fn read(&self) -> Result<Config, WrongUsage> {
         let mut config = match &self.config {
-            Some(path) => Config::read(path).map_err(|error| WrongUsage(error.to_string()))?,
-            None => Config::default(),
+            Some(path) => Config::read_for(path, self.preset).map_err(|error| WrongUsage(error.to_string()))?,
+            None => Config::for_preset(self.preset.unwrap_or_default()),
         };
         self.override_settings(&mut config);
         Ok(config)
@@ -254,9 +319,9 @@ mod tests {
                     objects: there, listen: [{address: 127.0.0.1:81}], upstreams: [{url: http://a:1}, {url: http://b:2}], \
                     flowControl: {borrowing: immediate}}";
         let flags = "--borrowing periodic --concurrency 8 --workers 4 --admin-listen 127.0.0.1:5 --log-format text --log-filter warn \
-                     --objects here --listen 127.0.0.1:82 --listen [::1]:82 --upstream http://c:3";
+                     --objects here --shadow new --listen 127.0.0.1:82 --listen [::1]:82 --upstream http://c:3";
         let expected = "{concurrency: 8, workers: 4, admin: {address: 127.0.0.1:5}, log: {format: text, filter: warn}, \
-                        objects: here, listen: [{address: 127.0.0.1:82}, {address: '[::1]:82'}], \
+                        objects: here, shadow: {objects: new}, listen: [{address: 127.0.0.1:82}, {address: '[::1]:82'}], \
                         upstreams: [{url: http://c:3}], flowControl: {borrowing: periodic}}";
         assert_eq!(settings(flags, file), Config::parse("file", expected).unwrap());
         assert_eq!(settings("--admin-listen none", "").admin.address, None);
@@ -268,6 +333,25 @@ mod tests {
         assert_eq!(settings("--preset kubernetes", "preset: plain").preset, Preset::Kubernetes);
         assert_eq!(settings("--api-only --data-dir d", "preset: plain").preset, Preset::Kubernetes);
         assert_eq!(settings("--api-only --data-dir d --preset plain", "").preset, Preset::Plain);
+    }
+
+    #[test]
+    fn the_etcd_of_the_objects_is_that_of_the_fleet_unless_it_has_another() {
+        let fleet = |flags: &str, file: &str| settings(flags, file).fleet.unwrap();
+        let of_store = fleet("--fleet checkout --data-dir d --store etcd://a:1,b:2", "");
+        assert_eq!(
+            (of_store.service.as_str(), of_store.endpoints),
+            ("checkout", vec!["a:1".to_owned(), "b:2".to_owned()])
+        );
+        assert_eq!(of_store.lock_file, Some("d/fleet.lock".into()));
+        let own =
+            fleet("--data-dir d --store etcd://a:1", "fleet: {service: checkout, endpoints: ['c:3'], lockFile: l}");
+        assert_eq!((own.endpoints, own.lock_file), (vec!["c:3".to_owned()], Some("l".into())));
+        assert_eq!(
+            fleet("--fleet b --fleet-endpoint d:4", "fleet: {service: a, endpoints: ['c:3']}").endpoints,
+            ["d:4"]
+        );
+        assert!(fleet("--fleet a --data-dir d", "").endpoints.is_empty());
     }
 
     #[test]
@@ -284,11 +368,16 @@ mod tests {
     #[test]
     fn the_defaults_that_the_help_shows_are_the_defaults() {
         let help = crate::command().find_subcommand_mut("serve").unwrap().render_long_help().to_string();
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         let config = Config::default();
         for shown in [
             config.listen[0].address.to_string(),
+            format!(
+                "{}; {} with --preset kubernetes",
+                config.concurrency(),
+                Concurrency::of_preset(Preset::Kubernetes)
+            ),
             config.admin.address.unwrap().to_string(),
-            config.concurrency.to_string(),
             config.log.filter,
         ] {
             assert!(help.contains(&format!("[default: {shown}]")), "{shown}");

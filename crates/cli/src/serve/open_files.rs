@@ -18,13 +18,13 @@ pub(crate) fn raise_limit() {
 
 /// Warns if the limit is too low for the connections that the settings allow.
 pub(super) fn warn_if_too_few(config: &Config) {
-    let needed = config.limits.connections as u64 + u64::from(config.concurrency) + OTHER_FILES;
+    let needed = config.limits.connections as u64 + u64::from(config.concurrency_of_all()) + OTHER_FILES;
     if let Some(limit) = getrlimit(Resource::Nofile).current.filter(|limit| *limit < needed) {
         tracing::warn!(
             "the limit of open files is {limit}, but limits.connections ({}) and concurrency ({}) need {needed}; raise it \
              with `ulimit -n {needed}` or LimitNOFILE of systemd, or lower limits.connections",
             config.limits.connections,
-            config.concurrency,
+            config.concurrency_of_all(),
         );
     }
 }

@@ -52,6 +52,10 @@ pub(super) async fn follow(
             wish = signals.next() => match wish {
                 Wish::Stop => return End::Stop,
                 Wish::Reload => Reason::Signal,
+                Wish::Dump => {
+                    gateway.dump_flight().await;
+                    continue;
+                }
             },
             () = changed(&mut file) => Reason::Change,
             successor = taken(offer) => return End::Taken(successor),

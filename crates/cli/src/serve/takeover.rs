@@ -31,9 +31,8 @@ impl Inheritance {
         if takeover == Takeover::No {
             return Ok(Self { sockets, predecessor: None });
         }
-        if api.data_dir.is_some() {
-            let why = "--takeover: the store in --data-dir is open in the gateway that runs; restart that, or serve the API in a process \
-                       of its own (--api-only)";
+        if api.api_only {
+            let why = "--takeover: there is no gateway with --api-only whose place could be taken; restart the API";
             return Err(WrongUsage(why.to_owned()).into());
         }
         let Some(path) = &config.takeover_socket else {

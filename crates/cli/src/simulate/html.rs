@@ -9,7 +9,7 @@ use super::charts;
 use super::inputs::Inputs;
 use super::runs::{Figures, Simulated};
 use super::table::{
-    FLOW_FIGURES, FLOW_TITLES, Figure, LEVEL_FIGURES, LEVEL_TITLES, Row, fairness, flow_rows, heading, level_rows,
+    FLOW_TITLES, Figure, LEVEL_FIGURES, LEVEL_TITLES, Row, fairness, flow_figures, flow_rows, heading, level_rows,
 };
 
 /// The page.
@@ -24,7 +24,7 @@ pub(super) fn page(inputs: &Inputs, simulated: &Simulated, figures: &[Figures]) 
     let wait = waits.then(|| charts::percentiles("Wait by flow", &names, &runs, |flow| flow.figures.wait));
     page += &pictures([Some(total), wait].into_iter().flatten());
     page += &each("tables", &names, |index| {
-        let table = table(FLOW_TITLES, &FLOW_FIGURES, flow_rows(&figures[index]));
+        let table = table(FLOW_TITLES, flow_figures(&figures[index]), flow_rows(&figures[index]));
         format!("{table}<p>{}</p>\n", escape(&sentence(&fairness(&figures[index]))))
     });
     page += "<h2>Levels</h2>\n";

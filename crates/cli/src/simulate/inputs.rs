@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use evenkeel_api::{Preset, bootstrap};
 use evenkeel_engine::auto_limit::Concurrency;
-use evenkeel_engine::controller::{Borrowing, Objects};
+use evenkeel_engine::controller::Objects;
 use evenkeel_sim::workload::{Change, Workload};
 use evenkeel_sim::{Scenario, ServerSettings};
 
-use super::Simulate;
+use super::{Simulate, routes};
 use crate::exit::WrongUsage;
+use crate::flight_file;
 use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::ClusterObjects;
+use crate::tool_settings::{ChosenPreset, ToolSettings};
+use crate::usage::is_kubectl_plugin;
 
 /// Everything that a simulation depends on, except its seed.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub(super) struct Inputs {
     pub(super) workload: Workload,
     /// One configuration, or two to be compared.
     pub(super) configurations: Vec<Configuration>,
+    /// The preset, and whether somebody chose it.
+    pub(super) preset: ChosenPreset,
     /// The seats of the server, as the user wrote them.
     pub(super) concurrency: Concurrency,
 }
@@ -36,50 +41,106 @@ pub(super) struct Configuration {
 impl Inputs {
     pub(super) fn read(arguments: &Simulate) -> Result<Self> {
         standard_input_once([&arguments.workload].into_iter().chain(&arguments.objects).chain(&arguments.against))?;
-        let preset = arguments.preset;
-        let workload = read_workload(&arguments.workload, preset)?;
+        let is_cluster = is_cluster(arguments)?;
+        let mut file = ToolSettings::read(arguments.config.as_deref())?;
+        if flight_file::is_dump(&arguments.workload) {
+            return Self::of_dump(arguments, file, is_cluster);
+        }
+        let is_kubernetes = is_cluster || arguments.kubernetes.is_some() || is_kubectl_plugin();
+        let chosen = file.choose_preset(arguments.preset, is_kubernetes);
+        let preset = chosen.preset;
+        let mut workload = read_workload(&arguments.workload, preset)?;
+        routes::apply(&mut workload, &file)?;
         let applied = read_applied(&workload, &arguments.workload, preset)?;
-        let mut settings = ServerSettings::new(0).concurrency(&arguments.concurrency);
+        let concurrency = file.concurrency(arguments.concurrency.as_ref());
+        let mut settings = ServerSettings::new(0).concurrency(&concurrency);
         settings.preset = preset;
-        settings.borrowing = arguments.borrowing.unwrap_or(match preset {
-            Preset::Kubernetes => Borrowing::Periodic,
-            Preset::Plain => Borrowing::Immediate,
-        });
+        settings.borrowing = file.borrowing(arguments.borrowing);
         let configured = |name: String, objects: Objects| {
             let scenario = Scenario { settings: settings.clone(), objects, applied: applied.clone() };
             Configuration { name, scenario }
         };
-        let (name, objects) = first(arguments)?;
-        let mut configurations = vec![configured(name, objects)];
-        if !arguments.against.is_empty() {
-            configurations.push(configured(name_of(&arguments.against), read_objects(&arguments.against, preset)?));
-        }
-        name_shortly(&mut configurations);
-        Ok(Self { workload, configurations, concurrency: arguments.concurrency.clone() })
+        let configurations = compared(arguments, first(arguments, &file, is_cluster)?, preset, configured)?;
+        Ok(Self { workload, configurations, preset: chosen, concurrency })
+    }
+
+    /// A dump of the flight recorder has its workload, and the objects and settings of its gateway, unless others are named.
+    fn of_dump(arguments: &Simulate, mut file: ToolSettings, is_cluster: bool) -> Result<Self> {
+        let path = &arguments.workload;
+        let flight = flight_file::read(path)?;
+        let of_dump = file.is_default().then(|| evenkeel_replay::preset_of(&flight));
+        let chosen = file.choose_preset(arguments.preset.or(of_dump), is_cluster);
+        let preset = chosen.preset;
+        let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let workload = evenkeel_replay::workload_of(&name, &flight);
+        let (concurrency, borrowing) = if file.is_default() {
+            let seats = Concurrency::Fixed(u32::try_from(flight.header.seats).unwrap_or(u32::MAX));
+            let borrowing = arguments.borrowing.unwrap_or_else(|| evenkeel_replay::borrowing_of(&flight));
+            (arguments.concurrency.clone().unwrap_or(seats), borrowing)
+        } else {
+            (file.concurrency(arguments.concurrency.as_ref()), file.borrowing(arguments.borrowing))
+        };
+        let mut settings = ServerSettings::new(0).concurrency(&concurrency);
+        (settings.preset, settings.borrowing) = (preset, borrowing);
+        let configured = |name: String, objects: Objects| {
+            let scenario = Scenario { settings: settings.clone(), objects, applied: Vec::new() };
+            Configuration { name, scenario }
+        };
+        let is_own = !is_cluster && file.object_paths(&arguments.objects).is_empty() && arguments.kubernetes.is_none();
+        let first = if is_own {
+            ("the objects of the dump".to_owned(), flight_file::objects(path, &flight)?.with_mandatory_levels())
+        } else {
+            first(arguments, &file, is_cluster)?
+        };
+        let configurations = compared(arguments, first, preset, configured)?;
+        Ok(Self { workload, configurations, preset: chosen, concurrency })
     }
 }
 
-/// The first configuration: of files, of a cluster, or of the preset.
-fn first(arguments: &Simulate) -> Result<(String, Objects)> {
-    let Simulate { objects, cluster, preset, kubernetes, .. } = arguments;
-    if !objects.is_empty() && cluster.is_given() {
-        let fault =
-            "--context and --kubeconfig name a cluster whose objects take the place of --objects; leave out either";
+/// The first configuration, and that of `--against` if there is one.
+fn compared(
+    arguments: &Simulate,
+    (name, objects): (String, Objects),
+    preset: Preset,
+    configured: impl Fn(String, Objects) -> Configuration,
+) -> Result<Vec<Configuration>> {
+    let mut configurations = vec![configured(name, objects)];
+    if !arguments.against.is_empty() {
+        configurations.push(configured(name_of(&arguments.against), read_objects(&arguments.against, preset)?));
+    }
+    name_shortly(&mut configurations);
+    Ok(configurations)
+}
+
+/// Whether the first configuration is that of a cluster.
+fn is_cluster(arguments: &Simulate) -> Result<bool> {
+    let Simulate { objects, config, cluster, preset, .. } = arguments;
+    let is_other_named = !objects.is_empty() || config.is_some();
+    if is_other_named && cluster.is_given() {
+        let fault = "--context and --kubeconfig name a cluster whose objects take the place of --objects and --config; leave out \
+                     either";
         return Err(WrongUsage(fault.to_owned()).into());
     }
-    if cluster.is_meant(!objects.is_empty() || *preset == Preset::Plain) {
-        let ClusterObjects { url, objects, .. } = cluster.read(*preset)?;
+    Ok(cluster.is_meant(is_other_named || preset.is_some_and(|preset| !preset.is_kubernetes())))
+}
+
+/// The first configuration: of files, of a cluster, or of the preset.
+fn first(arguments: &Simulate, settings: &ToolSettings, is_cluster: bool) -> Result<(String, Objects)> {
+    let preset = settings.config().preset;
+    if is_cluster {
+        let ClusterObjects { url, objects, .. } = arguments.cluster.read(preset)?;
         return Ok((url, objects.into_iter().collect::<Objects>().with_mandatory_levels()));
     }
-    if !objects.is_empty() {
-        return Ok((name_of(objects), read_objects(objects, *preset)?));
+    let paths = settings.object_paths(&arguments.objects);
+    if !paths.is_empty() {
+        return Ok((name_of(&paths), read_objects(&paths, preset)?));
     }
-    let own = match kubernetes {
-        Some(version) if *preset == Preset::Kubernetes => {
-            let suggested = bootstrap::suggested_by(*version).to_objects();
+    let own = match arguments.kubernetes {
+        Some(version) if preset == Preset::Kubernetes => {
+            let suggested = bootstrap::suggested_by(version).to_objects();
             bootstrap::mandatory().to_objects().chain(suggested).collect()
         }
-        _ => Objects::from(*preset),
+        _ => Objects::from(preset),
     };
     Ok(("the objects of the preset".to_owned(), own))
 }

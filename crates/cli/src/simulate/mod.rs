@@ -4,11 +4,13 @@ mod charts;
 mod html;
 mod inputs;
 mod progress;
+mod routes;
 mod runs;
 mod table;
 
 use std::io;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::Result;
 use clap::Args;
@@ -29,12 +31,14 @@ use runs::{Figures, Simulated};
 
 const EXAMPLES: &str = "\
 Examples:
-  Try a configuration of your own service with 26 seats:
-    evenkeel simulate workload.yaml --preset plain --objects objects.yaml --concurrency 26
+  Try the levels, matches and routes of a gateway's settings:
+    evenkeel simulate workload.yaml --config evenkeel.yaml
   Compare two configurations on the same arrivals, with charts:
     evenkeel simulate workload.yaml --objects old.yaml --against new.yaml --report report.html
   What a change would do to a cluster:
     evenkeel simulate workload.yaml --context production --against new.yaml
+  The requests of an incident under other objects, from a dump of the flight recorder:
+    evenkeel simulate incident.ekf --against new.yaml
   Medians and ranges of ten runs, for a program:
     evenkeel simulate workload.yaml --objects objects.yaml --runs 10 -o json";
 
@@ -44,18 +48,26 @@ Examples:
 /// The same input gives the same figures on every machine. With --against, two configurations get the same arrivals. The
 /// format of workloads is explained in docs/simulate.md; examples are in examples/workloads.
 ///
-/// With --context or --kubeconfig, the objects are those of a cluster. As `kubectl evenkeel simulate`, without --objects, they are those of kubectl's current
-/// context.
+/// With `--config`, everything is as the settings file of a gateway says: objects or `levels` and `match`, preset, seats, borrowing,
+/// and the costs of routes. Otherwise the preset is `plain`, as that of `serve`; for a Kubernetes API, add `--preset kubernetes`.
 ///
-/// For your own service, add `--preset plain`: the default preset is `kubernetes`, while that of `serve` is `plain`.
+/// A dump of the flight recorder (/debug/flight) is a workload too: its requests arrive when they did. Objects, seats, borrowing and preset are those of its
+/// gateway, unless flags or --config say otherwise.
+///
+/// With --context or --kubeconfig, the objects are those of a cluster. As `kubectl evenkeel simulate`, without --objects and --config, they are those
+/// of kubectl's current context.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Simulate {
-    /// The workload: a file, or `-` for standard input.
+    /// The workload: a file, a dump of the flight recorder, or `-` for standard input.
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
 
-    /// Flow schemas and priority levels: files, directories, or `-` for standard input. Default: the objects of the preset.
+    /// The settings file of a gateway.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Flow schemas and priority levels: files, directories, or `-` for standard input [default: those of --config, of the dump, or of the preset].
     #[arg(long, value_name = "FILE", num_args = 1..)]
     objects: Vec<PathBuf>,
 
@@ -70,18 +82,19 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     against: Vec<PathBuf>,
 
-    /// How many seats the server has, or `auto` or `auto:MIN..MAX`: as many as it finds out to be right.
-    #[arg(long, visible_alias = "seats", value_name = "N", default_value = "600", value_parser = concurrency)]
-    concurrency: Concurrency,
+    /// How many seats the server has, or `auto` or `auto:MIN..MAX`: as many as it finds out to be right
+    /// [default: as --config says, or auto; 600 with --preset kubernetes].
+    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = concurrency)]
+    concurrency: Option<Concurrency>,
 
-    /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate`. Default: that of the preset.
+    /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate` [default: that of --config, or of the preset].
     #[arg(long, value_name = "MODE")]
     borrowing: Option<Borrowing>,
 
     /// The kind of server: `kubernetes` or `plain`. It decides how paths are interpreted, which verbs rules may have, how seats
-    /// are divided, and the `Retry-After` of rejected requests.
-    #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
-    preset: Preset,
+    /// are divided, and the `Retry-After` of rejected requests [default: that of --config, or plain; kubernetes for a cluster].
+    #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
+    preset: Option<Preset>,
 
     /// The seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -116,6 +129,10 @@ impl Simulate {
             OutputFormat::Text => table::tables(&inputs, &figures, self.color.paint(&io::stdout())),
         };
         print(&text)?;
+        if self.output == OutputFormat::Text {
+            let meaning = "the simulated server finds out how many seats are right";
+            inputs.preset.tell(self.concurrency.as_ref(), meaning);
+        }
         let early = figures.iter().find_map(|figures| figures.median.get("endedEarly"));
         if let Some(early) = early {
             complain(&table::ended_early(&figures[0].median, early));

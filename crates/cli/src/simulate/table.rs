@@ -22,7 +22,7 @@ pub(super) enum Unit {
 /// A column: its heading, where its figure is, and its unit. `*` sums up all members.
 pub(super) type Figure = (&'static str, &'static [&'static str], Unit);
 
-pub(super) const FLOW_FIGURES: [Figure; 8] = [
+const FLOW_FIGURES: [Figure; 9] = [
     ("requests", &["requests"], Unit::Count),
     ("completed", &["completed"], Unit::Count),
     ("rejected", &["rejected", "*"], Unit::Count),
@@ -31,7 +31,14 @@ pub(super) const FLOW_FIGURES: [Figure; 8] = [
     ("total p50", &["total", "p50"], Unit::Time),
     ("total p99", &["total", "p99"], Unit::Time),
     ("seat-seconds", &["seatSeconds"], Unit::Number),
+    ("cost", &["cost"], Unit::Count),
 ];
+
+/// The columns of flows: that of costs only where a flow has any.
+pub(super) fn flow_figures(figures: &Figures) -> &'static [Figure] {
+    let has_costs = items(figures, "flows").iter().any(|[flow, ..]| flow.get("cost").is_some());
+    &FLOW_FIGURES[..FLOW_FIGURES.len() - usize::from(!has_costs)]
+}
 
 pub(super) const LEVEL_FIGURES: [Figure; 7] = [
     ("nominal", &["nominal"], Unit::Count),
@@ -109,10 +116,10 @@ pub(super) fn flow_rows(figures: &Figures) -> Vec<Row<3>> {
         let (name, count) = (text(flow, "name"), at(flow, &["count"]).unwrap_or(1.0));
         let name = if count > 1.0 { format!("{name} ({count})") } else { name.to_owned() };
         let [schema, level] = ["flowSchema", "priorityLevel"].map(|member| text(flow, member).to_owned());
-        rows.push(([name, schema, level], cells(&FLOW_FIGURES, [flow, least, most])));
+        rows.push(([name, schema, level], cells(flow_figures(figures), [flow, least, most])));
         if let Some(worst) = flow.get("worst") {
             let ends = [least, most].map(|end| end.get("worst").unwrap_or(worst));
-            let cells = cells(&FLOW_FIGURES, [worst, ends[0], ends[1]]);
+            let cells = cells(flow_figures(figures), [worst, ends[0], ends[1]]);
             rows.push(([format!("  worst: {}", text(worst, "user")), String::new(), String::new()], cells));
         }
     }
@@ -159,7 +166,7 @@ pub(super) fn fairness(figures: &Figures) -> String {
 }
 
 fn flow_table(figures: &Figures) -> String {
-    rendered(FLOW_TITLES, &FLOW_FIGURES, flow_rows(figures))
+    rendered(FLOW_TITLES, flow_figures(figures), flow_rows(figures))
 }
 
 fn level_table(figures: &Figures) -> String {

@@ -10,7 +10,7 @@ mod table;
 mod width;
 
 pub(crate) use color::{ColorChoice, Paint, Shade};
-pub(crate) use number::{milliseconds, thousands};
+pub(crate) use number::{clock, milliseconds, thousands};
 pub(crate) use output_format::OutputFormat;
 pub(crate) use print::{Reader, pretty_json, print, written};
 pub(crate) use printable::{is_printable, printable, printable_json};

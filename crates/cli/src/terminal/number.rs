@@ -21,6 +21,12 @@ pub(crate) fn thousands(number: usize) -> String {
     text
 }
 
+/// The time of day in UTC, `10:51:33`.
+pub(crate) fn clock(time_ms: u64) -> String {
+    let seconds = time_ms / 1000;
+    format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

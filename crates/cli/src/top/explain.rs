@@ -195,6 +195,7 @@ fn rejections(reason: &str, rate: f64) -> String {
         "concurrency-limit" => "all seats were taken, and the level has no queues",
         "time-out" => "they reached the maximum wait",
         "cancelled" => "their clients disconnected while they waited",
+        "rate-limit" => "the client was over its rate",
         "too-many-long-running" => "the level had as many long-running requests as it may have",
         _ => "the server gives no other reason",
     };

@@ -32,11 +32,7 @@ pub(super) fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The time of day in UTC, `10:51:33`.
-pub(super) fn clock(time_ms: u64) -> String {
-    let seconds = time_ms / 1000;
-    format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
-}
+pub(super) use crate::terminal::clock;
 
 /// `1 seat`, `2 seats`.
 pub(super) fn counted(number: i64, what: &str) -> String {

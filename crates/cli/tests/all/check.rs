@@ -41,9 +41,11 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// Runs `evenkeel check` in a folder, with that on standard input.
+/// Runs `evenkeel check` in a folder, with that on standard input; for a Kubernetes API, if nothing else is said.
 fn check_with(folder: &Path, arguments: &[&str], input: &str) -> Output {
-    let arguments = [&["check"], arguments].concat();
+    let has = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
+    let preset: &[&str] = if has("--preset") || has("--explain") { &[] } else { &["--preset", "kubernetes"] };
+    let arguments = [&["check"], preset, arguments].concat();
     let mut command = evenkeel(&arguments);
     command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -105,7 +107,7 @@ fn the_tutorial_shows_what_is_printed() {
     let blocks = blocks(&page);
     let [("yaml", objects), ("console", console)] = blocks[..2] else { panic!("other blocks") };
     let folder = folder(&[("objects.yaml", objects)]);
-    let shown = console.strip_prefix("$ evenkeel check objects.yaml\n").unwrap();
+    let shown = console.strip_prefix("$ evenkeel check --preset kubernetes objects.yaml\n").unwrap();
     assert_eq!(check(folder.path(), &["objects.yaml"]), (1, shown.to_owned()));
 }
 
@@ -394,9 +396,19 @@ fn what_is_assumed_of_the_server_can_be_said() {
         .filter(|argument| {
             ["seats", "wait_limit", "service_time", "widest", "borrowing"].contains(&argument.get_id().as_str())
         })
-        .map(|argument| argument.get_default_values()[0].to_str().unwrap().to_owned())
+        .map(|argument| argument.get_help().unwrap().to_string())
+        .map(|help| help.split_once("[default: ").map(|(_, rest)| rest.replace('\n', " ")).unwrap_or_default())
         .collect();
-    assert_eq!(defaults, ["600", "15s", "100ms", "10", "periodic"]);
+    assert_eq!(
+        defaults,
+        [
+            "as --config says, or auto; 600 with --preset kubernetes]",
+            "that of --config, or 15s]",
+            "",
+            "by the routes of --config, or 1; 10 with --preset kubernetes]",
+            "that of --config, or immediate; periodic with --preset kubernetes]",
+        ]
+    );
     let level = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: a}\n\
                  spec: {type: Limited, limited: {nominalConcurrencyShares: 20, lendablePercent: 100, limitResponse:\n  \
                  {type: Queue, queuing: {queues: 64, handSize: 6, queueLengthLimit: 20}}}}\n";
@@ -484,9 +496,13 @@ fn the_action_runs_what_it_names() {
     let inputs: Vec<(&str, &str)> =
         environment.iter().map(|member| (member.key.as_str(), member.value.as_str().unwrap())).collect();
     assert_eq!(inputs, [("FILES", "${{ inputs.files }}"), ("ARGUMENTS", "${{ inputs.arguments }}")]);
-    let good = bash(runs[1], folder.path(), &[("FILES", "b.yaml"), ("ARGUMENTS", "")]);
+    let good = bash(runs[1], folder.path(), &[("FILES", "b.yaml"), ("ARGUMENTS", "--preset kubernetes")]);
     assert!(good.status.success() && good.stdout.is_empty(), "{good:?}");
-    let bad = bash(runs[1], folder.path(), &[("FILES", "a.yaml b.yaml"), ("ARGUMENTS", "--strict --seats 200")]);
+    let bad = bash(
+        runs[1],
+        folder.path(),
+        &[("FILES", "a.yaml b.yaml"), ("ARGUMENTS", "--strict --seats 200 --preset kubernetes")],
+    );
     assert_eq!(bad.status.code(), Some(1));
     assert!(text(&bad.stdout).starts_with("::error file=a.yaml,line=5,"), "{bad:?}");
 }
@@ -501,4 +517,39 @@ fn the_hook_runs_what_it_names() {
     let folder = folder(&[("a.yaml", &schema("a", "nowhere")), ("b.yaml", &schema("b", "exempt"))]);
     assert_eq!(bash(&format!("{entry} b.yaml"), folder.path(), &[]).status.code(), Some(0));
     assert_eq!(bash(&format!("{entry} ."), folder.path(), &[]).status.code(), Some(1));
+}
+
+/// One file for all tools: everything is as the settings say.
+#[test]
+fn the_settings_say_what_is_checked_and_what_the_server_is_like() {
+    let form = "concurrency: 8\nlevels:\n  a: {share: 50, queue: 2000}\n  unused: {share: 50}\nmatch:\n- {level: a}\n- {user: zoe, level: a}\n";
+    let folder = folder(&[("evenkeel.yaml", form), ("none.yaml", "concurrency: 8\n")]);
+    let output =
+        evenkeel(&["check", "--config", "evenkeel.yaml", "-o", "json"]).current_dir(folder.path()).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found: Vec<String> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| {
+            format!(
+                "{} {}:{}",
+                finding["rule"].as_str().unwrap(),
+                finding["line"],
+                finding["object"]["name"].as_str().unwrap()
+            )
+        })
+        .collect();
+    assert_eq!(found, ["bufferbloat 3:a", "unused-level 4:unused", "unreachable-schema 7:a-2"], "{report}");
+    let output = evenkeel(&["check", "--config", "none.yaml"]).current_dir(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "evenkeel: none.yaml: the settings have no objects to check; add `levels` and `match`\n"
+    );
+    let output = evenkeel(&["check", "evenkeel.yaml"]).current_dir(folder.path()).output().unwrap();
+    let note = "preset plain (the default; for a Kubernetes API, add --preset kubernetes)\n\
+                concurrency auto (the default: levels are checked with the most seats that it may find, 1000; for a number of seats, add \
+                --concurrency N)\n";
+    assert_eq!(text(&output.stderr), note);
 }

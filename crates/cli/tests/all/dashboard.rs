@@ -106,10 +106,10 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn start() -> Self {
+    fn start(settings_text: &str) -> Self {
         let folder = TempDir::new().unwrap();
         let [settings, objects] = ["settings.yaml", "objects"].map(|name| folder.path().join(name));
-        fs::write(&settings, SETTINGS).unwrap();
+        fs::write(&settings, settings_text).unwrap();
         fs::create_dir(&objects).unwrap();
         fs::write(objects.join("tenants.yaml"), OBJECTS).unwrap();
         let upstream = format!("http://{}", start_service());
@@ -171,7 +171,7 @@ fn the_dashboard_in_a_browser() {
     let Some(mut browser) = Browser::start() else {
         return evenkeel_missing_tool::skip("Chromium is not installed");
     };
-    let loaded = Loaded::start();
+    let loaded = Loaded::start(SETTINGS);
     let url = loaded.url.as_str();
     browser.prepare(WATCH);
 
@@ -193,6 +193,7 @@ fn the_dashboard_in_a_browser() {
         browser.wait_for(&says(id, part));
     }
     browser.wait_for("document.querySelector('#chart path.area').getBBox().width > 5");
+    browser.wait_for("document.getElementById('limit').hidden");
     check_page(&mut browser, url, 1280);
     check_names(&mut browser);
 
@@ -233,4 +234,35 @@ fn the_dashboard_in_a_browser() {
     if let Ok(bar) = env::var("EVENKEEL_USABLE_MS_MAX") {
         assert!(fastest <= bar.parse().unwrap(), "the page is usable after {fastest} ms, which is more than {bar}");
     }
+}
+
+/// AL-7: the limit as a line, and the reason where somebody points.
+#[test]
+fn the_limit_that_finds_itself_in_a_browser() {
+    let Some(mut browser) = Browser::start() else {
+        return evenkeel_missing_tool::skip("Chromium is not installed");
+    };
+    // So few seats that requests wait all the time, also on a busy machine: nothing is tried while nobody waits (AL-2).
+    let loaded = Loaded::start(&SETTINGS.replace("concurrency: 4", "concurrency: auto:1..4"));
+    let url = loaded.url.as_str();
+    browser.prepare(WATCH);
+    browser.open(url, 1280, "light");
+    browser.wait_for(USABLE);
+    for shown in [
+        "!document.getElementById('limit').hidden",
+        "document.querySelector('#limit-chart path.current').getBBox().width > 5",
+        "/ of [0-9]+ to 4; ./.test(document.getElementById('limit-now').textContent)",
+        "/^[0-9:]+ UTC: ./.test(document.getElementById('limit-why').textContent)",
+    ] {
+        browser.wait_for(shown);
+    }
+    // Pointed at the right edge, it tells the limit of that time, and what was decided last before it.
+    browser.value(
+        "{ const chart = document.getElementById('limit-chart'); const { right, top } = chart.getBoundingClientRect(); \
+         chart.dispatchEvent(new PointerEvent('pointermove', { clientX: right - 20, clientY: top + 20 })); }",
+    );
+    browser.wait_for("/ seats; [0-9:]+ UTC ./.test(document.getElementById('limit-why').textContent)");
+    check_page(&mut browser, url, 1280);
+    check_names(&mut browser);
+    browser.picture(&pictures().join("limit-light-1280.png"));
 }

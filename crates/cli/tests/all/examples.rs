@@ -12,9 +12,18 @@ use tempfile::TempDir;
 
 use crate::child::text;
 
-/// Parts of examples that need a server, or take over the terminal. They are only parsed, by the tests of the reference.
-const NEED_A_SERVER: [&str; 6] =
-    ["evenkeel demo", "evenkeel top", "evenkeel health", "--live", "--context", "--kubeconfig"];
+/// Parts of examples that need a server or a dump of one, or take over the terminal. They are only parsed, by the tests of the reference.
+const NEED_A_SERVER: [&str; 9] = [
+    "evenkeel demo",
+    "evenkeel top",
+    "evenkeel health",
+    "evenkeel shadow",
+    "evenkeel explain --limit",
+    ".ekf",
+    "--live",
+    "--context",
+    "--kubeconfig",
+];
 /// This one writes to a folder of the system.
 const NEEDS_ROOT: &str = "/usr/local/";
 

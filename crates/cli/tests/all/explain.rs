@@ -39,7 +39,9 @@ fn objects() -> (TempDir, String) {
 }
 
 fn json(arguments: &[&str]) -> Value {
-    let output = run(&[&["explain", "-o", "json"], arguments].concat());
+    let has = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
+    let preset: &[&str] = if has("--preset") || has("--config") { &[] } else { &["--preset", "kubernetes"] };
+    let output = run(&[&["explain", "-o", "json"], preset, arguments].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -420,4 +422,26 @@ fn a_settings_file_says_everything() {
     assert_eq!(winner(&named), ("tenants", "tenants", "bob"));
     let denied = complaint(&["--config", &settings, "--", "curl", "-H", "X-API-Key: wrong", "http://a.example/"]);
     assert!(denied.contains("the gateway would reject GET / with 401"), "{denied}");
+}
+
+/// AL-7: `--limit` says why the limit is what it is.
+#[test]
+fn a_gateway_says_why_its_limit_is_what_it_is() {
+    for (concurrency, expected) in [
+        ("auto:5..50", "limit        20 seats, not found yet; from 5 to 50\n"),
+        ("7", "limit        7 seats: it is the number that `concurrency` says"),
+    ] {
+        let arguments =
+            ["serve", "--upstream", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+        let mut gateway = Running::spawn(&mut evenkeel(&[&arguments[..], &["--concurrency", concurrency]].concat()));
+        let ready = gateway.line_with("ready: listening on");
+        let admin = format!("http://{}", address_after(&ready, "admin on "));
+        let output = run(&["explain", "--limit", &admin]);
+        assert!(text(&output.stdout).starts_with(expected), "{}{}", text(&output.stdout), text(&output.stderr));
+        let output = run(&["explain", "--limit", &admin, "-o", "json"]);
+        let limit: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(limit["limit"].is_null(), concurrency == "7", "{limit}");
+    }
+    let complaint = complaint(&["--limit", "http://127.0.0.1:1", "GET", "/orders"]);
+    assert!(complaint.contains("cannot be used with"), "{complaint}");
 }

@@ -20,6 +20,7 @@ mod examples;
 mod explain;
 mod failing_upstreams;
 mod fifos;
+mod fleet;
 #[path = "../../../store/tests/store/folder.rs"]
 mod folder;
 mod monitoring;
@@ -36,6 +37,7 @@ mod serve;
 mod simulate;
 mod store_faults;
 mod terminal;
+mod tool_settings;
 mod top;
 #[path = "../../../store/tests/store/until.rs"]
 #[allow(dead_code, reason = "the tests of the store need more of it")]

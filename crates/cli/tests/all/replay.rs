@@ -245,3 +245,20 @@ fn the_log_of_a_gateway_replays_as_it_was() {
     assert!(recorded_rejections > 100, "{figures}");
     assert!(recorded_rejections.abs_diff(replayed_rejections) * 100 <= 2 * recorded_rejections, "{figures}");
 }
+
+#[test]
+fn a_damaged_dump_is_not_taken_for_a_log() {
+    let folder = TempDir::new().unwrap();
+    for (content, expected) in
+        [("something else", "this is not a dump of a flight recorder"), ("", "the dump ends here")]
+    {
+        let dump = folder.path().join("incident.ekf");
+        fs::write(&dump, content).unwrap();
+        for command in ["replay", "simulate"] {
+            let output = run(&[command, dump.to_str().unwrap()]);
+            let told = text(&output.stderr);
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
+            assert!(told.contains("incident.ekf: byte 0: ") && told.contains(expected), "{told}");
+        }
+    }
+}

@@ -251,15 +251,55 @@ fn a_process_that_cannot_start_leaves_the_running_one_alone() {
 }
 
 #[test]
-fn a_takeover_needs_a_socket_and_no_store() {
+fn a_takeover_needs_a_socket_and_a_gateway() {
     let output = run(&["serve", "--upstream", "http://127.0.0.1:9", "--takeover"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("set `takeoverSocket` in the settings"), "{}", text(&output.stderr));
-    let store =
-        ["serve", "--upstream", "http://127.0.0.1:9", "--takeover", "--takeover-socket", "/t", "--data-dir", "d"];
-    let output = run(&store);
+    let output = run(&["serve", "--api-only", "--takeover", "--takeover-socket", "/t", "--data-dir", "d"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("the store in --data-dir is open"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("there is no gateway with --api-only"), "{}", text(&output.stderr));
+}
+
+/// The store of the API is open in one process. The new one begins with the last copy of the objects, and opens the store when the old
+/// one has closed it, which does not wait for its last request.
+#[test]
+fn the_store_of_the_api_is_taken_over_too() {
+    let (folder, service) = (tempfile::tempdir().unwrap(), Service::start());
+    let (socket, data) = (folder.path().join("takeover.sock"), folder.path().join("data"));
+    let host = address_apart();
+    let (gateway, api) = (format!("{host}:8080"), format!("{host}:6443"));
+    let address = gateway.parse().unwrap();
+    let upstream = format!("http://{}", service.address);
+    let start = || {
+        let arguments =
+            ["serve", "--listen", &gateway, "--admin-listen", "none", "--upstream", &upstream, "--takeover"];
+        let mut command = evenkeel(&arguments);
+        command.arg("--takeover-socket").arg(&socket).arg("--data-dir").arg(&data).args(["--api-listen", &api]);
+        let mut running = Running::spawn(&mut command);
+        running.line_with("ready: ");
+        running
+    };
+    let mut current = start();
+    current.output_until("API ready on");
+    let load = Load::start(address, 2);
+    for _ in 0..3 {
+        load.goes_on(10);
+        let mut events = Events::open(address);
+        let mut before = std::mem::replace(&mut current, start());
+        before.line_with("another process takes over");
+        // The old process still has a request.
+        events.next();
+        current.output_until("API ready on");
+        TcpStream::connect(&api).unwrap();
+        events.next();
+        service.end_stream.send(()).unwrap();
+        events.end();
+        let (status, _) = before.end();
+        assert!(status.success(), "{status} {}", before.rest());
+    }
+    load.end();
+    current.signal("TERM");
+    assert!(current.end().0.success());
 }
 
 /// A command that gets this listener as systemd would pass it.

@@ -101,6 +101,25 @@ fn it_says_where_it_listens_and_passes_requests_on() {
     assert!(get(served.admin, "/metrics").1.contains("apiserver_flowcontrol_"));
 }
 
+/// AL-3, AL-7
+#[test]
+fn a_limit_that_nobody_chose_is_told() {
+    let upstream = Upstream::start();
+    for (flags, is_told) in [
+        (&[][..], true),
+        (&["--concurrency", "auto"], false),
+        (&["--concurrency", "5"], false),
+        (&["--preset", "kubernetes"], false),
+    ] {
+        let mut served = serve(&upstream, flags);
+        served.gateway.signal("TERM");
+        served.gateway.end();
+        let said = served.gateway.rest();
+        let told = "`concurrency` is not set, so the gateway finds out how many requests the service can process at a time: it starts with 20 seats";
+        assert_eq!(said.contains(told), is_told, "{flags:?}: {said}");
+    }
+}
+
 #[test]
 fn curl_gets_its_answer() {
     let upstream = Upstream::start();

@@ -50,7 +50,7 @@ impl Files {
     /// What the command prints, with more arguments.
     fn simulate(&self, arguments: &[&str]) -> String {
         let (workload, objects) = (self.path("workload.yaml"), self.path("objects.yaml"));
-        let own = ["simulate", &workload, "--objects", &objects, "--concurrency", "10"];
+        let own = ["simulate", &workload, "--preset", "kubernetes", "--objects", &objects, "--concurrency", "10"];
         let output = run(&[&own, arguments].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         assert_eq!(text(&output.stderr), "");
@@ -72,7 +72,7 @@ fn flows_have_the_groups_that_every_server_adds() {
                 arrivals: {poisson: {rate: 5}}, service: {fixed: 10ms}}\n";
     let (head, _) = WORKLOAD.split_once("  - {name: elephants").unwrap();
     files.write("robot.yaml", &format!("{head}{flow}"));
-    let output = run(&["simulate", &files.path("robot.yaml"), "--concurrency", "100"]);
+    let output = run(&["simulate", &files.path("robot.yaml"), "--preset", "kubernetes", "--concurrency", "100"]);
     let printed = text(&output.stdout);
     let row = printed.lines().find(|line| line.starts_with("robot")).unwrap_or_else(|| panic!("{printed}"));
     let cells: Vec<&str> = row.split_whitespace().take(3).collect();
@@ -186,7 +186,8 @@ fn the_pictures_of_the_documentation_are_up_to_date() {
         let (workload, before, after) = (path("workload.yaml"), path("before.yaml"), path("after.yaml"));
         let temporary = TempDir::new().unwrap();
         let page = temporary.path().join("report.html");
-        let mut arguments = vec!["simulate", &workload, "--concurrency", seats, "--objects", &before];
+        let mut arguments = vec!["simulate", &workload, "--preset", "kubernetes", "--concurrency", seats];
+        arguments.extend(["--objects", &before]);
         if example == "noisy-neighbour" {
             arguments.extend(["--against", &after]);
         }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -13,9 +14,12 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::child::{PATIENCE, evenkeel};
 
+const LINES: u16 = 24;
+
 /// A command in a terminal of 24 lines.
 pub(crate) struct InTerminal {
     child: Child,
+    columns: u16,
     controller: OwnedFd,
     output: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
@@ -46,7 +50,7 @@ impl InTerminal {
         unlockpt(&controller).unwrap();
         let name = ptsname(&controller, Vec::new()).unwrap();
         let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize { ws_row: LINES, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&terminal, size).unwrap();
         let stdio = || Stdio::from(terminal.try_clone().unwrap());
         let child = command.env("TERM", "xterm").stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
@@ -60,15 +64,29 @@ impl InTerminal {
                 shared.lock().unwrap().extend_from_slice(&chunk[..length]);
             }
         });
-        Self { child, controller, output, reader: Some(reader) }
+        Self { child, columns, controller, output, reader: Some(reader) }
     }
 
     pub(crate) fn output(&self) -> String {
         String::from_utf8_lossy(&self.output.lock().unwrap()).into_owned()
     }
 
+    /// Waits until the command has written this, as it is.
+    pub(crate) fn writes(&self, part: &str) {
+        wait_for(&format!("{part:?} is not written"), || self.output().contains(part).then_some(()));
+    }
+
+    /// Waits until this can be read on the screen, in one line. What is written says less: only cells that change are.
     pub(crate) fn shows(&self, part: &str) {
-        wait_for(&format!("{part:?} is not shown"), || self.output().contains(part).then_some(()));
+        wait_for(&format!("{part:?} is not shown"), || self.screen().contains(part).then_some(()));
+    }
+
+    /// The text that whoever looks at the terminal sees.
+    fn screen(&self) -> String {
+        let size = |cells| NonZero::new(cells).unwrap();
+        let mut parser = vt100::Parser::new(size(LINES), size(self.columns), 0);
+        parser.process(&self.output.lock().unwrap());
+        parser.screen().contents()
     }
 
     pub(crate) fn types(&self, keys: &str) {

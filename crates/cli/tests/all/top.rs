@@ -392,19 +392,18 @@ fn an_api_server_over_tls_by_its_kubeconfig() {
 fn a_screen_is_drawn_and_given_back() {
     let server = FakeServer::gateway("127.0.0.1:0");
     let mut top = InTerminal::start(&["top", &server.url()]);
-    top.shows(ENTER_SCREEN);
+    top.writes(ENTER_SCREEN);
     top.shows("frame number");
     top.shows("live");
     top.types("2");
     top.shows("No flow has held seats");
     top.types("?");
-    // A space that was one before is not written: only words are whole.
     top.shows("Ctrl-C");
     assert!(!top.output().contains(LEAVE_SCREEN));
     // What is open is closed, and then it ends.
     top.types("xq");
     assert_eq!(top.end(), Some(0));
-    top.shows(LEAVE_SCREEN);
+    top.writes(LEAVE_SCREEN);
     // Neither colour (NO_COLOR is set) nor what the server would have the terminal do.
     let output = top.output();
     assert!(!output.contains("\x1b[38;5;") && !output.contains("orders\x1b"), "{output:?}");
@@ -422,7 +421,7 @@ fn signals_and_ctrl_c_end_the_screen() {
             top.types(end);
         }
         assert_eq!(top.end(), Some(0), "{end:?}");
-        top.shows(LEAVE_SCREEN);
+        top.writes(LEAVE_SCREEN);
     }
 }
 

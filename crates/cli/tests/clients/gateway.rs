@@ -231,3 +231,38 @@ fn schema_of_request(address: SocketAddr) -> Option<String> {
     };
     answer.lines().find_map(header)
 }
+
+/// SF-4: a new API starts with what the short form says; from then on, its objects belong to it.
+#[tokio::test]
+async fn the_short_form_seeds_an_api_that_is_new_and_no_other() {
+    let upstream = Upstream::start();
+    let folder = folder();
+    let settings = folder.path().join("evenkeel.yaml");
+    let form = |share: u32| {
+        format!(
+            "levels:\n  paying: {{share: {share}}}\n  free: {{share: 10}}\nmatch:\n- {{group: gold, level: paying}}\n- {{level: free}}\n"
+        )
+    };
+    fs::write(&settings, form(90)).unwrap();
+    let (data, file) = (folder.path().join("data"), settings.to_str().unwrap());
+    let more = ["--preset", "plain", "--config", file];
+    let (served, address) = serve(&upstream, &data, &more);
+    let levels: Api<PriorityLevelConfiguration> = Api::all(served.admin().await);
+    let paying = levels.get("paying").await.unwrap();
+    let managers: Vec<_> = paying.managed_fields().iter().filter_map(|entry| entry.manager.clone()).collect();
+    assert_eq!(managers, ["evenkeel-settings"]);
+    let shares = |level: &PriorityLevelConfiguration| {
+        level.spec.as_ref().unwrap().limited.as_ref().unwrap().nominal_concurrency_shares
+    };
+    assert_eq!(shares(&paying), Some(90));
+    assert_eq!(get(address, "/").0, 200);
+    // What is changed through the API stays, whatever the settings say later.
+    let patch = Patch::Merge(json!({"spec": {"limited": {"nominalConcurrencyShares": 60}}}));
+    levels.patch("paying", &PatchParams::default(), &patch).await.unwrap();
+    served.stop();
+    fs::write(&settings, form(30)).unwrap();
+    let (served, _) = serve(&upstream, &data, &more);
+    let levels: Api<PriorityLevelConfiguration> = Api::all(served.admin().await);
+    assert_eq!(shares(&levels.get("paying").await.unwrap()), Some(60));
+    served.stop();
+}

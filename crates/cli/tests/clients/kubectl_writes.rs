@@ -192,3 +192,29 @@ async fn what_was_saved_as_a_list_is_checked_compared_and_put_back() {
     let deleted = new.kubectl_reads(&saved, &["delete", "-f", "-", "--wait=false"]);
     assert!(deleted.contains("flowschema.flowcontrol.apiserver.k8s.io \"saved\" deleted"), "{deleted}");
 }
+
+#[test]
+fn who_changed_what_is_in_the_audit_file() {
+    if no_kubectl() {
+        return;
+    }
+    let folder = folder();
+    let file = folder.path().join("audit.log");
+    let server = Served::api(folder.path(), &["--audit-file", file.to_str().unwrap()]);
+    server.kubectl_reads(&schema("batch", "workload-low", 800), &["create", "-f", "-"]);
+    let as_editor = ["--as", "ed", "--as-group", "evenkeel:editors"];
+    server.kubectl_does(&[&["label", "flowschema", "batch", "team=reports"][..], &as_editor].concat());
+    server.kubectl_does(&["delete", "flowschema", "batch"]);
+    // When the server has ended, everything is in the file.
+    server.stop();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let word = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    let told: Vec<_> =
+        lines.iter().map(|line| ["user", "impersonatedBy", "verb", "name"].map(|name| word(line, name))).collect();
+    let admin = word(&lines[0], "user");
+    assert_eq!(
+        told,
+        [[&*admin, "", "create", "batch"], ["ed", &*admin, "patch", "batch"], [&*admin, "", "delete", "batch"]]
+    );
+}

@@ -26,6 +26,7 @@ mod kubectl;
 mod kubectl_auth;
 mod kubectl_writes;
 mod life;
+mod llm_sdks;
 mod manifest;
 mod python;
 mod reflector;

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
@@ -20,6 +21,30 @@ const ADMIN: &str = ":9901/";
 /// After so long it is not going to change any more.
 const SETTLED: Duration = Duration::from_secs(30);
 
+/// Servers that a page starts, and where each listens once it is ready.
+const SERVERS: [(&str, Listens); 9] = [
+    ("python3 service.py", Listens::OnPort(9000)),
+    ("python3 events.py", Listens::OnPort(9001)),
+    ("python3 search.py", Listens::OnPort(9001)),
+    ("python3 queries.py", Listens::OnPort(9000)),
+    ("python3 app.py", Listens::OnSocket("app.sock")),
+    ("nginx -p . -c nginx.conf -e error.log", Listens::OnPort(8000)),
+    ("haproxy -f haproxy.cfg", Listens::OnPort(8000)),
+    ("etcd --config-file etcd.yaml", Listens::OnPort(2379)),
+    ("evenkeel serve --config second.yaml", Listens::OnPort(8081)),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Listens {
+    /// Of the session's address.
+    OnPort(u16),
+    /// A file in the session's folder.
+    OnSocket(&'static str),
+}
+
+/// Ends on request: a server that is killed leaves its worker processes behind.
+struct Server(Running);
+
 pub(crate) struct Session {
     /// The gateway that runs. Another one takes its place.
     gateway: Option<Running>,
@@ -35,6 +60,12 @@ pub(crate) struct Session {
 
 /// Starts something in a session.
 type Start = Box<dyn FnOnce(&mut Session)>;
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.insist("TERM");
+    }
+}
 
 // === impl Session ===
 
@@ -107,8 +138,12 @@ impl Session {
 
     fn run(&mut self, page: &str, run: &Run) {
         let command = self.exchanged(&run.command);
-        if command.starts_with("evenkeel serve ") {
-            self.gateway = None;
+        if let Some((_, listens)) = SERVERS.iter().find(|(server, _)| *server == command) {
+            let server = Running::spawn(&mut self.bash(&format!("exec {command}")));
+            self.keep(Server(server));
+            self.await_listener(*listens);
+        } else if command.starts_with("evenkeel serve ") {
+            let before = self.gateway.take().filter(|_| command.contains(" --takeover"));
             let mut gateway = Running::spawn(&mut self.bash(&format!("exec {command} {}", self.default_addresses())));
             let ready = gateway.line_with("ready: ");
             // The page may show that line; others, such as warnings about the machine, are not on it.
@@ -121,16 +156,25 @@ impl Session {
                 );
             }
             self.gateway = Some(gateway);
-        } else if command == "python3 service.py" {
-            let service = Running::spawn(&mut self.bash(&format!("exec {command}")));
-            self.keep(service);
-            await_listener(SocketAddr::new(IpAddr::V4(self.address), 9000));
+            self.keep(before);
         } else if command == "cargo run" {
             let start = self.on_cargo_run.take().expect("a program to run");
             start(self);
         } else {
             let expected: Vec<String> = run.output.iter().map(|line| self.exchanged(line)).collect();
             self.compare(&format!("{page}:{}", run.line), &command, &expected);
+        }
+    }
+
+    fn await_listener(&self, listens: Listens) {
+        let until = Instant::now() + PATIENCE;
+        let is_ready = || match listens {
+            Listens::OnPort(port) => TcpStream::connect(SocketAddr::new(IpAddr::V4(self.address), port)).is_ok(),
+            Listens::OnSocket(name) => UnixStream::connect(self.folder().join(name)).is_ok(),
+        };
+        while !is_ready() {
+            assert!(Instant::now() < until, "nobody listens {listens:?}");
+            thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -187,13 +231,5 @@ impl Session {
         bash.env_remove("RUST_LOG").env("NO_COLOR", "1").env("PATH", path).env("HOME", self.folder());
         bash.envs(self.variables.iter().map(|(name, value)| (name, value)));
         bash
-    }
-}
-
-fn await_listener(address: SocketAddr) {
-    let until = Instant::now() + PATIENCE;
-    while TcpStream::connect(address).is_err() {
-        assert!(Instant::now() < until, "nobody listens on {address}");
-        thread::sleep(Duration::from_millis(5));
     }
 }

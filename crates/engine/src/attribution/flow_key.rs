@@ -15,6 +15,13 @@ pub(super) struct FlowPair {
     pub(super) behind: Option<FlowKey>,
 }
 
+/// A flow, and a unit that the costs of its requests are counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct FlowUnit {
+    pub(super) flow: FlowKey,
+    pub(super) unit: u8,
+}
+
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 // === impl FlowKey ===
@@ -46,6 +53,15 @@ impl Key for FlowPair {
     #[inline]
     fn mixed(self) -> u64 {
         (self.delayed.0.rotate_left(17) ^ self.behind.map_or(0, |key| key.0)).wrapping_mul(ODD) >> 24
+    }
+}
+
+// === impl FlowUnit ===
+
+impl Key for FlowUnit {
+    #[inline]
+    fn mixed(self) -> u64 {
+        (self.flow.0 ^ u64::from(self.unit)).wrapping_mul(ODD) >> 24
     }
 }
 

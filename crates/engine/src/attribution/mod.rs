@@ -41,12 +41,12 @@ mod window;
 
 pub use flow_key::FlowKey;
 pub use names::FlowName;
-pub use usage::{Delay, Delays, FlowNow, LevelUsage, Ranking};
+pub use usage::{Delay, Delays, FlowCost, FlowNow, LevelUsage, Ranking};
 pub use wanted_names::WantedNames;
 
 use std::sync::Arc;
 
-use flow_key::FlowPair;
+use flow_key::{FlowPair, FlowUnit};
 use names::Names;
 use random::Random;
 use window::Window;
@@ -72,6 +72,9 @@ pub struct Attribution {
     waiting: Window<FlowKey>,
     rejections: Window<FlowKey>,
     delays: Window<FlowPair>,
+    /// What requests cost that have ended, and what they were expected to cost.
+    costs: Window<FlowUnit>,
+    expected_costs: Window<FlowUnit>,
     names: Names,
     /// When the last two halves of a minute began, and when the next one does.
     previous_start: Instant,
@@ -94,11 +97,11 @@ struct Tracked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestStage {
     Arrived,
-    /// It waits, and this flow is to blame; nobody if no request of the level has a seat.
+    /// The request waits, and this flow is to blame; none if no request of the level has a seat.
     Waiting(Option<FlowKey>),
-    /// It has seats, and this place among those that have.
+    /// The request has seats, and this place in the list of those that have.
     Running(u32),
-    /// It is gone.
+    /// The request is gone.
     Ended,
 }
 
@@ -109,6 +112,7 @@ const SEAT_TIME_SLOTS: usize = 1024;
 const WAITING_SLOTS: usize = 256;
 const REJECTION_SLOTS: usize = 256;
 const DELAY_SLOTS: usize = 512;
+const COST_SLOTS: usize = 128;
 /// How often a seat is drawn anew when a request with fewer seats than others was drawn.
 const DRAWS_MAX: usize = 16;
 
@@ -126,6 +130,8 @@ impl Attribution {
             waiting: Window::new(WAITING_SLOTS),
             rejections: Window::new(REJECTION_SLOTS),
             delays: Window::new(DELAY_SLOTS),
+            costs: Window::new(COST_SLOTS),
+            expected_costs: Window::new(COST_SLOTS),
             names: Names::new(seed),
             previous_start: start,
             start,
@@ -138,7 +144,8 @@ impl Attribution {
     /// The bytes of its tables (AT-3).
     pub fn bytes(&self) -> usize {
         let flows = self.seat_time.bytes() + self.waiting.bytes() + self.rejections.bytes();
-        flows + self.delays.bytes() + self.names.bytes() + size_of::<Self>()
+        let costs = self.costs.bytes() + self.expected_costs.bytes();
+        flows + costs + self.delays.bytes() + self.names.bytes() + size_of::<Self>()
     }
 
     /// A request is rejected before the level sees it, as one too many of those that run long. It counts among the rejections
@@ -157,6 +164,17 @@ impl Attribution {
             Some(place) => *place = tracked,
             None => self.requests.resize(id.slot() + 1, tracked),
         }
+    }
+
+    /// A request that runs, or has just ended, has cost so much in a unit that has this number, and was expected to cost so much.
+    pub fn costed(&mut self, now: Instant, id: RequestId, unit: u8, cost: u64, expected: u64) {
+        self.advance(now);
+        let Some(request) = self.tracked(id) else { return };
+        let key = FlowUnit { flow: request.flow, unit };
+        if self.costs.add(key, cost, &mut self.random) {
+            self.names.want(key.flow);
+        }
+        self.expected_costs.add(key, expected, &mut self.random);
     }
 
     /// Whose names are wanted. It stays the same for as long as the attribution does.
@@ -188,13 +206,13 @@ impl Attribution {
             self.previous_start = now;
         } else if now - self.end >= HALF {
             // Nothing has happened for so long that both halves are over. What still runs has run all the time.
-            self.each_window(Window::clear, Window::clear);
+            self.each_window(Window::clear, Window::clear, Window::clear);
             self.previous_start = now + -HALF;
             self.count_running(now, self.previous_start);
-            self.each_window(Window::turn, Window::turn);
+            self.each_window(Window::turn, Window::turn, Window::turn);
         } else {
             self.count_running(now, self.start);
-            self.each_window(Window::turn, Window::turn);
+            self.each_window(Window::turn, Window::turn, Window::turn);
             self.previous_start = self.start;
         }
         self.names.turn();
@@ -202,9 +220,15 @@ impl Attribution {
         self.end = now + HALF;
     }
 
-    fn each_window(&mut self, flows: fn(&mut Window<FlowKey>), pairs: fn(&mut Window<FlowPair>)) {
+    fn each_window(
+        &mut self,
+        flows: fn(&mut Window<FlowKey>),
+        pairs: fn(&mut Window<FlowPair>),
+        units: fn(&mut Window<FlowUnit>),
+    ) {
         [&mut self.seat_time, &mut self.waiting, &mut self.rejections].into_iter().for_each(flows);
         pairs(&mut self.delays);
+        [&mut self.costs, &mut self.expected_costs].into_iter().for_each(units);
     }
 
     /// Counts the seat-time of requests that run, from the later of that time and when they were counted last.
@@ -290,7 +314,7 @@ impl Observer for Attribution {
         let place = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
         let Some(request) = self.tracked(id) else { return };
         let Tracked { flow, since, seats, stage } = *request;
-        // Nobody waits for a seat of one that has none.
+        // A request without seats makes no other request wait.
         if seats > 0 {
             (request.since, request.stage) = (now, RequestStage::Running(place));
             self.running.push(u32::try_from(id.slot()).unwrap_or(u32::MAX));

@@ -171,7 +171,7 @@ impl NamedFlow {
     fn name(&self) -> FlowName<'_> {
         let (schema, rest) = self.text.split_at(usize::from(self.schema_length));
         let distinguisher = &rest[..usize::from(self.distinguisher_length)];
-        // They were cut where a character ends.
+        // Names were cut at the end of a character.
         let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
         FlowName { schema: text(schema), distinguisher: text(distinguisher), is_cut: self.is_cut }
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::flow_key::FlowUnit;
 use super::names::FlowName;
 use super::window::{Weights, Window};
 use super::{Attribution, FlowKey, FlowPair, RequestStage};
@@ -23,6 +24,8 @@ pub struct LevelUsage<'a> {
     pub blamed: Ranking,
     /// Who delayed whom.
     pub delays: Delays,
+    /// The flows whose requests cost the most, in descending order; numbers in different units are not comparable.
+    pub costs: Vec<FlowCost>,
     /// The flows that hold the most seats now, and those of which the most requests wait now.
     pub now: Vec<FlowNow>,
     attribution: &'a Attribution,
@@ -40,6 +43,20 @@ pub struct FlowNow {
     pub waiting: u64,
     /// How long the one has waited that has waited longest, in nanoseconds.
     pub wait_longest: Nanos,
+}
+
+/// What the requests of a flow cost that have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FlowCost {
+    /// Which flow.
+    pub flow: FlowKey,
+    /// The number of the unit.
+    pub unit: u8,
+    /// The cost of all of them.
+    pub cost: u64,
+    /// What they were expected to cost.
+    pub expected: u64,
 }
 
 /// The heaviest flows by one measure.
@@ -99,6 +116,7 @@ impl Attribution {
             rejections: Ranking::new(&self.rejections, count),
             blamed,
             delays: Delays::new(&pairs, count),
+            costs: self.costs(count),
             now: self.now(now, count),
             attribution: self,
         }
@@ -106,6 +124,16 @@ impl Attribution {
 }
 
 impl Attribution {
+    fn costs(&self, count: usize) -> Vec<FlowCost> {
+        let of = |&(key, cost): &(FlowUnit, u64)| FlowCost {
+            flow: key.flow,
+            unit: key.unit,
+            cost,
+            expected: self.expected_costs.weight(key),
+        };
+        self.costs.weights(count).top.iter().map(of).collect()
+    }
+
     /// The flows that have the most seats or the most waiting requests at this moment.
     fn now(&self, now: Instant, count: usize) -> Vec<FlowNow> {
         let running = self.running.iter().filter_map(|slot| self.requests.get(*slot as usize));
@@ -225,6 +253,23 @@ mod tests {
             });
             named.collect()
         }
+    }
+
+    /// CO-6: what requests cost is known by flow and unit, and forgotten after a minute.
+    #[test]
+    fn co_6_costs_are_added_up_by_flow_and_unit() {
+        let config = QueueSetConfig { mode: Mode::queue(8, 2, 50).unwrap(), concurrency_limit: 4 };
+        let mut level = Watched(Level::with_observer(config, Attribution::new(7), at(0)));
+        let [export, alice] = ["export", "alice"].map(|user| level.arrive(0, user, 1));
+        let observer = level.0.observer_mut();
+        for (id, unit, cost) in [(export, 1, 900), (export, 1, 100), (export, 3, 5), (alice, 1, 7)] {
+            observer.costed(at(1), id, unit, cost, 10);
+        }
+        let usage = observer.usage(at(2), 20);
+        let name = |flow| usage.name(flow).unwrap().distinguisher;
+        let costs: Vec<_> = usage.costs.iter().map(|one| (name(one.flow), one.unit, one.cost, one.expected)).collect();
+        assert_eq!(costs, [("export", 1, 1000, 20), ("alice", 1, 7, 10), ("export", 3, 5, 10)]);
+        assert_eq!(observer.usage(at(90), 20).costs, []);
     }
 
     #[test]

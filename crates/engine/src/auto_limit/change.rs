@@ -111,7 +111,7 @@ impl ChangeLog {
         self.count += 1;
     }
 
-    /// Those that are kept, the oldest first, with their numbers.
+    /// The changes that are kept, the oldest first, with their numbers.
     pub(super) fn since(&self, number: u64) -> impl Iterator<Item = (u64, &LimitChange)> {
         let first = self.count - self.changes.len() as u64;
         (first..).zip(&self.changes).skip_while(move |(at, _)| *at < number)
@@ -124,6 +124,24 @@ impl LimitReason {
     /// Whether it happens all the time, and matters only to those who look closely.
     pub fn is_routine(&self) -> bool {
         matches!(self, Self::Probe(_))
+    }
+
+    /// A short name, for metrics.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Search(_) => "search",
+            Self::Trial { is_taken: true, .. } => "trial-taken",
+            Self::Trial { is_taken: false, .. } => "trial-not-taken",
+            Self::SearchDone => "search-done",
+            Self::NotConfirmed => "not-confirmed",
+            Self::NobodyWaits => "nobody-waits",
+            Self::Probe(_) => "probe",
+            Self::Ceiling { .. } => "ceiling",
+            Self::Room(_) => "room",
+            Self::Brake { .. } => "brake",
+            Self::BrakeReleased => "brake-released",
+            Self::FailuresOver => "failures-over",
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use evenkeel_api::Preset;
+
 /// How many seats a server has: a number, or as many as it finds out to be right (AL-3).
 ///
 /// ```
@@ -48,12 +50,29 @@ pub enum ConcurrencyError {
 /// The bounds of `auto`.
 pub const AUTO_BOUNDS: RangeInclusive<u32> = 1..=1000;
 
+/// The seats of a kube-apiserver that is told nothing (CL-1): 400 for requests that read, and 200 for those that write.
+const KUBERNETES_SEATS: u32 = 600;
+
 /// Where a limit starts of which nothing is known. Low: the service is not overrun, and twice as much is tried in a second.
 const AUTO_START: u32 = 20;
 
 // === impl Concurrency ===
 
 impl Concurrency {
+    /// What a server has that is told nothing: in front of a Kubernetes API the number that a kube-apiserver has, and otherwise a limit
+    /// that finds itself, because no number is right for every service.
+    ///
+    /// ```
+    /// use evenkeel_api::Preset;
+    /// use evenkeel_engine::auto_limit::Concurrency;
+    ///
+    /// assert_eq!(Concurrency::of_preset(Preset::Plain).to_string(), "auto");
+    /// assert_eq!(Concurrency::of_preset(Preset::Kubernetes).to_string(), "600");
+    /// ```
+    pub fn of_preset(preset: Preset) -> Self {
+        if preset == Preset::Kubernetes { Self::Fixed(KUBERNETES_SEATS) } else { Self::Auto(AUTO_BOUNDS) }
+    }
+
     /// The most seats that the server can have.
     pub fn most(&self) -> u32 {
         match self {

@@ -50,6 +50,22 @@ const LIGHT_SECONDS: f64 = 2.0;
 
 const CALM_MAX: f64 = 0.2;
 
+// === impl Load ===
+
+impl Load {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Light, Self::Burst, Self::Overload];
+
+    /// A short name, for metrics and views.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Burst => "burst",
+            Self::Overload => "overload",
+        }
+    }
+}
+
 // === impl LoadDetector ===
 
 impl LoadDetector {

@@ -218,6 +218,11 @@ impl AutoLimit {
         seats.min(*self.bounds.end()).max(*self.bounds.start()).max(self.floor)
     }
 
+    /// The bounds that it stays in.
+    pub fn bounds(&self) -> RangeInclusive<u32> {
+        self.bounds.clone()
+    }
+
     /// The levels need at least so many seats from now on.
     pub fn set_floor(&mut self, seats: u32) {
         self.floor = seats.max(1);
@@ -360,6 +365,24 @@ impl AutoLimit {
         let good_min = if seconds < 1.0 { 20.0 } else { 8.0 };
         let is_late = turnovers >= 15.0 && (good >= 300.0 || seconds >= 1.0);
         seconds >= 0.02 && good >= good_min && turnovers >= turnovers_min && (is_sure || is_late)
+    }
+}
+
+// === impl Phase ===
+
+impl Phase {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Holding, Self::MeasuringBase, Self::Trying, Self::ProbingUp, Self::ProbingDown];
+
+    /// A short name, for metrics and views.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Holding => "holding",
+            Self::MeasuringBase => "measuring-base",
+            Self::Trying => "trying",
+            Self::ProbingUp => "probing-up",
+            Self::ProbingDown => "probing-down",
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use crate::time::Nanos;
 /// So many classes of requests are told apart. Further ones share their sums.
 pub const CLASSES: usize = 16;
 
-/// What happened since the last tick. A caller with many threads keeps one for each, and [merges](Self::merge) them.
+/// What happened since the last tick. A caller with several parts, such as levels or threads, keeps one for each, and
+/// [merges](Self::merge) them.
 ///
 /// ```
 /// use evenkeel_engine::auto_limit::Sample;
@@ -64,6 +65,13 @@ impl Sample {
         self.classes[class % CLASSES].add(&ClassSums { good, ended: 1.0, seat_seconds, squares: square });
     }
 
+    /// The client of a request left that held so many seats for so long, before there was a response. The service did not fail, so nothing brakes; but
+    /// the seats brought nothing, so the good responses cost that in addition.
+    #[inline]
+    pub fn left(&mut self, held: Nanos, seats: u32) {
+        self.sums.seat_seconds += seconds(held) * f64::from(seats);
+    }
+
     /// Time passed in which so many seats were in use, and somebody waited or not.
     #[inline]
     pub fn passed(&mut self, span: Nanos, seats_in_use: u32, somebody_waits: bool) {
@@ -72,10 +80,23 @@ impl Sample {
         self.sums.waited += span * f64::from(u8::from(somebody_waits));
     }
 
-    /// Adds what ended elsewhere in the same span of time. The time that passed is that of `self`.
+    /// Time passed in which so many seats were kept by requests that have [ended](Self::ended) already: they cost that in addition.
+    #[inline]
+    pub fn lingered(&mut self, span: Nanos, seats: u32) {
+        self.sums.seat_seconds += seconds(span) * f64::from(seats);
+    }
+
+    /// How many requests ended.
+    pub fn ends(&self) -> f64 {
+        self.sums.ended()
+    }
+
+    /// Adds what happened in another part of the same server in the same span of time. Somebody waited for as long as in the part where that
+    /// was longest.
     pub fn merge(&mut self, other: &Self) {
-        let Sums { good, failed, seat_seconds, squares, .. } = other.sums;
-        self.sums.add(0.0, &Sums { good, failed, seat_seconds, squares, ..Sums::default() });
+        let waited = self.sums.waited.max(other.sums.waited);
+        self.sums.add(0.0, &other.sums);
+        self.sums.waited = waited;
         for (sums, more) in self.classes.iter_mut().zip(&other.classes) {
             sums.add(more);
         }

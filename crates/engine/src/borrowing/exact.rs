@@ -131,7 +131,7 @@ impl DivideSeats for SeatDivision {
 impl From<Preset> for SeatDivision {
     fn from(preset: Preset) -> Self {
         match preset {
-            Preset::Plain => Self::Exact(ExactDivision::default()),
+            Preset::Plain | Preset::Llm => Self::Exact(ExactDivision::default()),
             Preset::Kubernetes => Self::Faithful(FaithfulDivision::default()),
         }
     }

@@ -40,7 +40,7 @@ pub struct Stake {
     pub nominal: i64,
     /// The seats that it can have at most.
     pub max: i64,
-    /// Its part of borrowed seats, beside that of other levels that borrow.
+    /// The level's weight beside other levels that borrow.
     pub weight: i64,
     /// Whether it limits nothing: its requests start whatever there is.
     pub is_exempt: bool,
@@ -200,7 +200,7 @@ impl Ledger {
         self.change(level, -seats);
     }
 
-    /// That request is next in the level; `None`: nobody waits there.
+    /// Tells the ledger which request is next in the level; `None` if none waits there.
     pub fn set_wish(&mut self, level: usize, wish: Option<Wish>) {
         self.set_wishes(level, wish, None);
     }

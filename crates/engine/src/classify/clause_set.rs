@@ -40,7 +40,7 @@ pub(super) static EMPTY: ClauseSet = ClauseSet {
 
 /// Where to look in a set: at the first word of all, at the words that one block has, or at one of its words.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum BitmapPlace {
     Start,
     Block(usize),
     Word(usize, u32),
@@ -52,16 +52,16 @@ pub(super) enum Place {
 /// about the first word of all, and after that about whole blocks. Blocks and words in which the sets have no clause
 /// cost nothing.
 #[inline]
-pub(super) fn first_of(sets: &[&ClauseSet], narrow: impl Fn(Place, u64) -> u64) -> Option<usize> {
-    let start = union_at(sets, Place::Start);
-    let bits = if start == 0 { 0 } else { narrow(Place::Start, start) };
+pub(super) fn first_of(sets: &[&ClauseSet], narrow: impl Fn(BitmapPlace, u64) -> u64 + Copy) -> Option<usize> {
+    let start = union_at(sets, BitmapPlace::Start);
+    let bits = if start == 0 { 0 } else { narrow(BitmapPlace::Start, start) };
     if bits != 0 { Some(bits.trailing_zeros() as usize) } else { first_in_blocks(sets, narrow) }
 }
 
-fn first_in_blocks(sets: &[&ClauseSet], narrow: impl Fn(Place, u64) -> u64) -> Option<usize> {
+fn first_in_blocks(sets: &[&ClauseSet], narrow: impl Fn(BitmapPlace, u64) -> u64) -> Option<usize> {
     let mut from = 0;
     while let Some(block) = sets.iter().filter_map(|set| set.next_block(from)).min() {
-        let place = Place::Block(block);
+        let place = BitmapPlace::Block(block);
         let mut occupied = union_at(sets, place);
         // With one word to look at, looking at the block first is of no use.
         if !occupied.is_power_of_two() {
@@ -69,7 +69,7 @@ fn first_in_blocks(sets: &[&ClauseSet], narrow: impl Fn(Place, u64) -> u64) -> O
         }
         while occupied != 0 {
             let word = occupied.trailing_zeros();
-            let place = Place::Word(block, word);
+            let place = BitmapPlace::Word(block, word);
             let bits = narrow(place, union_at(sets, place));
             if bits != 0 {
                 let (word, bit) = (word as usize, bits.trailing_zeros() as usize);
@@ -84,7 +84,7 @@ fn first_in_blocks(sets: &[&ClauseSet], narrow: impl Fn(Place, u64) -> u64) -> O
 
 /// The bits that at least one of the sets has at a place.
 #[inline]
-pub(super) fn union_at(sets: &[&ClauseSet], place: Place) -> u64 {
+pub(super) fn union_at(sets: &[&ClauseSet], place: BitmapPlace) -> u64 {
     sets.iter().fold(0, |any, set| any | set.at(place))
 }
 
@@ -140,11 +140,11 @@ impl ClauseSet {
 
     /// The bits of the set at a place.
     #[inline]
-    pub(super) fn at(&self, place: Place) -> u64 {
+    pub(super) fn at(&self, place: BitmapPlace) -> u64 {
         match place {
-            Place::Start => self.start,
-            Place::Block(block) => self.block(block).map_or(0, |block| block.occupied),
-            Place::Word(block, word) => self.word(block, word),
+            BitmapPlace::Start => self.start,
+            BitmapPlace::Block(block) => self.block(block).map_or(0, |block| block.occupied),
+            BitmapPlace::Word(block, word) => self.word(block, word),
         }
     }
 

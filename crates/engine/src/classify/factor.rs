@@ -2,7 +2,7 @@
 
 use std::cell::LazyCell;
 
-use super::clause_set::{ClauseSet, Place};
+use super::clause_set::{BitmapPlace, ClauseSet};
 
 /// The clauses that list the value of one attribute: because they list every value, or because they list it by name.
 ///
@@ -20,9 +20,9 @@ impl<'a, F: FnOnce() -> &'a ClauseSet> Factor<'a, F> {
         Self { every, by_name: LazyCell::new(look_up) }
     }
 
-    /// Those of the bits at a place that list the value.
+    /// The bits at a place that list the value.
     #[inline]
-    pub(super) fn narrow(&self, place: Place, bits: u64) -> u64 {
+    pub(super) fn narrow(&self, place: BitmapPlace, bits: u64) -> u64 {
         // Both for the words of a block and for the clauses of a word: what lists every value needs no look-up.
         let every = bits & self.every.at(place);
         if every == bits { bits } else { every | bits & self.by_name.at(place) }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use evenkeel_api::annotations::{HeaderMatch, HeaderValues};
 
-use super::clause_set::{ClauseSet, EMPTY, Place};
+use super::clause_set::{BitmapPlace, ClauseSet, EMPTY};
 use super::listed::Listed;
 use crate::RequestHead;
 
@@ -39,6 +39,11 @@ impl Headers {
         Self(names.into_iter().map(header).collect())
     }
 
+    /// Their names, in lower case.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|header| &*header.name)
+    }
+
     /// Takes in what a clause asks for.
     pub(super) fn add(&mut self, asked: Option<&HeaderMatch>, clause: usize) {
         for header in &mut self.0 {
@@ -55,10 +60,10 @@ impl Headers {
         }
     }
 
-    /// Those of the bits at a place that let the headers of a request through. A header is looked up only if some clause that is
+    /// The bits at a place that let the headers of a request through. A header is looked up only if some clause that is
     /// still possible asks for it.
     #[inline]
-    pub(super) fn narrow(&self, place: Place, bits: u64, head: &RequestHead<'_>) -> u64 {
+    pub(super) fn narrow(&self, place: BitmapPlace, bits: u64, head: &RequestHead<'_>) -> u64 {
         self.0.iter().fold(bits, |bits, header| header.narrow(place, bits, head))
     }
 }
@@ -66,7 +71,7 @@ impl Headers {
 // === impl Header ===
 
 impl Header {
-    fn narrow(&self, place: Place, bits: u64, head: &RequestHead<'_>) -> u64 {
+    fn narrow(&self, place: BitmapPlace, bits: u64, head: &RequestHead<'_>) -> u64 {
         let unasked = bits & self.unasked.at(place);
         if unasked == bits {
             return bits;

@@ -99,6 +99,12 @@ pub fn match_order(a: &FlowSchema, b: &FlowSchema) -> Ordering {
 // === impl Classifier ===
 
 impl Classifier {
+    /// The names of the headers by which schemas match, in lower case.
+    pub(crate) fn matched_headers(&self) -> impl Iterator<Item = &str> {
+        // Both indexes have the same.
+        self.paths.headers()
+    }
+
     /// A classifier for these schemas, in the order in which they are to be tried.
     pub fn compile<'a>(ordered: impl IntoIterator<Item = &'a FlowSchema>) -> Self {
         let conditional = |schema: &'a FlowSchema| (schema, Conditions::of(schema));

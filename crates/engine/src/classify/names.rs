@@ -1,6 +1,6 @@
 //! A table of names that gives each a small number.
 
-use super::text_hash::text_hash;
+use super::text_hash::{is_same, text_hash};
 
 /// Names and their numbers, counted from 0 in the order in which they were added.
 ///
@@ -10,7 +10,7 @@ pub(super) struct Names {
     /// Open addressing with linear probing; a power of two in length, at most half full. Each slot has some bits of the
     /// hash, so that a name that is not there is told by the slots alone, and the number of an entry plus one.
     slots: Vec<Slot>,
-    entries: Vec<Entry>,
+    entries: Vec<NameEntry>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,7 +20,7 @@ struct Slot {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct NameEntry {
     scope: usize,
     text: Box<str>,
 }
@@ -40,7 +40,7 @@ impl Names {
             let number = slot.entry.checked_sub(1)?;
             if slot.hash == hash {
                 let entry = self.entries.get(number)?;
-                if entry.scope == scope && *entry.text == *text {
+                if entry.scope == scope && is_same(&entry.text, text) {
                     return Some(number);
                 }
             }
@@ -54,7 +54,7 @@ impl Names {
             return number;
         }
         let number = self.entries.len();
-        self.entries.push(Entry { scope, text: text.into() });
+        self.entries.push(NameEntry { scope, text: text.into() });
         if self.entries.len() * 2 > self.slots.len() {
             self.grow();
         } else {

@@ -29,6 +29,11 @@ impl PathIndex {
         Self { headers, ..Self::default() }
     }
 
+    /// The names of the headers that clauses may ask for, in lower case.
+    pub(super) fn headers(&self) -> impl Iterator<Item = &str> {
+        self.headers.names()
+    }
+
     /// Takes in a rule of a schema, after those of all schemas that go before it.
     pub(super) fn add(
         &mut self,

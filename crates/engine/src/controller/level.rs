@@ -132,7 +132,12 @@ impl ControlledLevel {
 
     /// What it may use where a ledger grants the seats (LB-1).
     pub(super) fn stake(&self) -> Stake {
-        let LevelLimits { nominal, min, max, .. } = self.limits;
+        self.stake_of(self.limits)
+    }
+
+    /// The same with other limits.
+    pub(super) fn stake_of(&self, limits: LevelLimits) -> Stake {
+        let LevelLimits { nominal, min, max, .. } = limits;
         let is_exempt = self.mode == Mode::Exempt;
         let weight = annotations::borrowing_weight(&self.object.metadata.annotations);
         let weight = weight.map_or_else(|| i64::from(shares(&self.object.spec)).max(1), i64::from);

@@ -34,7 +34,7 @@ use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::bootstrap::{self, CATCH_ALL, EXEMPT};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 
-use crate::borrowing::{Adjustment, DivideSeats, FaithfulDivision};
+use crate::borrowing::{Adjustment, DivideSeats, FaithfulDivision, Stake};
 use crate::classify::match_order;
 use crate::configuration::{Configuration, LevelId, LevelInfo};
 use crate::limits::nominal_sum;
@@ -248,6 +248,30 @@ impl<D: DivideSeats> Controller<D> {
 
     fn check_plan(&self, plan: &SeatPlan<'_>, server_limit: i64) -> Result<(), TooFewSeats> {
         if self.division.is_exact() { plan.check_seats(server_limit) } else { Ok(()) }
+    }
+
+    /// The fewest seats with which every level that has to have a seat gets one: see [`TooFewSeats`].
+    pub fn seats_min(&self) -> u32 {
+        if !self.division.is_exact() {
+            return 1;
+        }
+        let staying = self.levels.values().filter(|level| !level.quiescing).map(|level| &*level.object);
+        let needed = SeatPlan::with_reach(staying, self.is_catch_all_unreachable).seats_min();
+        u32::try_from(needed).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Whether levels together never use more seats than the server has: their own add up to that at most, and others are borrowed at
+    /// every event.
+    pub fn is_limit_exact(&self) -> bool {
+        self.division.is_exact() && self.borrowing == Borrowing::Immediate
+    }
+
+    /// What each level in play could use if the server had so many seats, by name.
+    pub fn stakes_with(&self, server_limit: i64) -> impl Iterator<Item = (&str, LevelId, Stake)> {
+        let objects = self.levels.values().map(|level| &*level.object);
+        let plan = SeatPlan::with_reach(objects, self.is_catch_all_unreachable);
+        let limits: Vec<_> = plan.limits(&self.division, server_limit).into_values().collect();
+        self.levels.iter().zip(limits).map(|((name, level), limits)| (name.as_str(), level.id, level.stake_of(limits)))
     }
 
     /// The objects that it follows, as they were given.

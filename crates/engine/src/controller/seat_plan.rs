@@ -103,12 +103,24 @@ impl<'a> SeatPlan<'a> {
     /// Whether every level that has to have a seat can have one, where seats are divided exactly (LB-2a): every limited level
     /// with shares that requests can get to.
     pub fn check_seats(&self, server_limit: i64) -> Result<(), TooFewSeats> {
+        let is_enough = i64::try_from(self.seats_min()).is_ok_and(|levels| levels <= server_limit);
+        if is_enough {
+            return Ok(());
+        }
+        let levels = self.levels_that_need_a_seat().map(str::to_owned).collect();
+        Err(TooFewSeats { seats: server_limit, levels })
+    }
+
+    /// How many seats it takes for that.
+    pub fn seats_min(&self) -> usize {
+        self.levels_that_need_a_seat().count()
+    }
+
+    fn levels_that_need_a_seat(&self) -> impl Iterator<Item = &'a str> {
         let needs_seat = |(name, spec): &(&&str, &&PriorityLevelConfigurationSpec)| {
             spec.enablement == PriorityLevelEnablement::Limited && shares(spec) > 0 && !self.is_unreachable(name)
         };
-        let levels: Vec<String> = self.levels.iter().filter(needs_seat).map(|(name, _)| (*name).to_owned()).collect();
-        let is_enough = i64::try_from(levels.len()).is_ok_and(|levels| levels <= server_limit);
-        if is_enough { Ok(()) } else { Err(TooFewSeats { seats: server_limit, levels }) }
+        self.levels.iter().filter(needs_seat).map(|(name, _)| *name)
     }
 
     fn is_unreachable(&self, level: &str) -> bool {

@@ -32,7 +32,7 @@ use crate::RequestInfo;
 pub struct Kubernetes {
     /// The first segments of paths that name resources.
     pub prefixes: Vec<Box<str>>,
-    /// Those of the prefixes which no API group follows.
+    /// The prefixes that no API group follows.
     pub groupless_prefixes: Vec<Box<str>>,
 }
 

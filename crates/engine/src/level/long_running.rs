@@ -14,7 +14,7 @@ pub(super) struct LongRunning {
 /// What a request is that has this slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Slot {
-    /// Not long-running, or not there.
+    /// The request is not long-running, or is gone.
     #[default]
     Other,
     /// A long-running request of that many seats waits.

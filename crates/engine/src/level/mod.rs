@@ -287,18 +287,18 @@ impl<T, O: Observer> Level<T, O> {
         self.queue_set.payload_mut(id)
     }
 
-    /// Its requests and queues.
+    /// The requests and queues of the level.
     #[inline]
     pub fn queue_set(&self) -> &QueueSet<T> {
         &self.queue_set
     }
 
-    /// Who observes it.
+    /// The observer of the level.
     pub fn observer(&self) -> &O {
         &self.observer
     }
 
-    /// Who observes it, to be changed.
+    /// The observer of the level, to be changed.
     pub fn observer_mut(&mut self) -> &mut O {
         &mut self.observer
     }

@@ -1,4 +1,4 @@
-//! Who observes what happens in a level: attribution, dashboards, shadow configurations.
+//! Observers of a level: attribution, dashboards, shadow configurations.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::time::Instant;
 /// A request arrives; then it starts, at once or after it was queued, or is rejected; when it has started it finishes, and when its seats are
 /// free it is released. [`RequestId::slot`] is an index for what an observer keeps with each request.
 ///
-/// Nobody is an observer too: `()`, which costs nothing.
+/// `()` is the observer that does nothing and costs nothing.
 pub trait Observer: fmt::Debug {
     /// Whether there is anybody to be told. An observer that says no may be told nothing.
     #[inline]

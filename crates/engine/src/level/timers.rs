@@ -22,7 +22,7 @@ pub(super) struct Timers {
 /// Requests by the time at which something is due for them; those of the same time by their ids.
 type Heap = BinaryHeap<Reverse<(Instant, RequestId)>>;
 
-/// So many timers without a request are left alone.
+/// Up to this many timers without a request are not cleaned up.
 const SURPLUS_MAX: usize = 64;
 
 // === impl Timers ===

@@ -62,7 +62,7 @@ fn nominal_seats(levels: &[LevelShare<'_>], server_limit: i64) -> Vec<i64> {
     }
     for index in 0..levels.len() {
         if seats[index] == 0 && shares(&levels[index]) > 0 && !is_exempt(levels[index].spec) {
-            // Whoever has most beyond its exact part gives, so that larger shares do not end with fewer seats.
+            // The level that has most beyond its exact part gives a seat, so that larger shares do not end with fewer seats.
             let beyond =
                 |&other: &usize| i128::from(seats[other]) * all - i128::from(server_limit) * shares(&levels[other]);
             // Exempt requests start without seats, so that an exempt level may give its last one.

@@ -21,14 +21,14 @@ pub struct QueueSetConfig {
 /// Not `#[non_exhaustive]`: code that shows a level has to know every mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// They run all the same.
+    /// Requests beyond the limit run all the same.
     Exempt,
-    /// They are rejected. One that needs more seats than there are runs while no other does (FQ-21), so that even without
+    /// Requests beyond the limit are rejected. One that needs more seats than there are runs while no other does (FQ-21), so that even without
     /// seats one runs at a time.
     Reject,
     /// Every request that arrives is rejected, whatever the seats.
     Closed,
-    /// They wait in a queue.
+    /// Requests beyond the limit wait in a queue.
     Queue(Queuing),
 }
 

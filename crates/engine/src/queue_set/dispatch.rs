@@ -26,7 +26,7 @@ impl<T> Core<T> {
             order.blocked(next);
             return false;
         }
-        // One that is started in the moment in which it arrived has not waited, whoever else waits.
+        // A request that starts in the moment of its arrival has not waited, even if others do.
         self.totals.dispatched_late += u64::from(request.arrived < now);
         let work = self.seats.fit(request.work);
         request.stage = Stage::Executing(Run::starting(now));

@@ -99,15 +99,17 @@ pub enum Arrival<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// Its queue is full, or its level is and its flow has the most in it.
+    /// The request's queue is full, or its level is full and its flow has the most in it.
     QueueFull,
     /// No seat is free, and there are no queues.
     ConcurrencyLimit,
-    /// It has waited as long as it may. In Kubernetes, also that nobody waits for it any more.
+    /// The request has waited as long as it may. In Kubernetes also: its client has disconnected.
     TimeOut,
-    /// Nobody waits for it any more: its client has disconnected. A queue set never says so; whoever cancels requests does.
+    /// The client has disconnected. A queue set never gives this reason; callers that cancel requests do.
     Cancelled,
-    /// Its level has as many long-running requests as it may have. A queue set never says so; whoever knows which requests
+    /// Its flow is over its rate, and it would have to wait for too long (RL-2). A queue set never says so.
+    RateLimit,
+    /// The level has as many long-running requests as it may have. A queue set never gives this reason; a caller that knows which requests
     /// are long-running does.
     TooManyLongRunning,
 }
@@ -136,6 +138,7 @@ impl Rejection {
             Self::ConcurrencyLimit => "concurrency-limit",
             Self::TimeOut => "time-out",
             Self::Cancelled => "cancelled",
+            Self::RateLimit => "rate-limit",
             Self::TooManyLongRunning => "too-many-long-running",
         }
     }

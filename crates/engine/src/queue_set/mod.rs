@@ -71,7 +71,7 @@ pub use grants::Head;
 pub use outlook::Outlook;
 pub use requests::{Phase, RequestId};
 pub use shuffle_sharding::SERVICE_TIME_GUESS;
-pub use view::{Counters, QueueView, ReadingBounds, RequestView};
+pub use view::{ActiveFlowView, Counters, QueueView, ReadingBounds, RequestView};
 
 use core::Core;
 use discipline::Discipline;
@@ -128,7 +128,7 @@ impl<T> QueueSet<T> {
     }
 
     /// A request that takes no seat arrives: it starts at once, in front of all that wait, and nobody ever waits for its end.
-    /// Only a level that lets nobody in rejects it.
+    /// Only a level that accepts no requests rejects it.
     pub fn start_seatless(&mut self, now: Instant, payload: T, effects: &mut impl Effects<T>) -> Arrival<T> {
         self.core.start_seatless(now, payload, effects)
     }

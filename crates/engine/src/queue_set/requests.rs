@@ -120,6 +120,18 @@ impl RequestId {
         self.slot_number() as usize
     }
 
+    /// The id as one number, for records.
+    #[inline]
+    pub fn to_bits(self) -> u64 {
+        self.number
+    }
+
+    /// The id that has this number.
+    #[inline]
+    pub fn from_bits(number: u64) -> Self {
+        Self { number }
+    }
+
     #[inline]
     fn new(slot: u32, generation: u32) -> Self {
         Self { number: u64::from(slot) | u64::from(generation) << 32 }

@@ -29,7 +29,7 @@ pub(super) struct Seats {
 // === impl Seats ===
 
 impl Seats {
-    /// That many seats, for the level to use as it likes.
+    /// A fixed number of seats, for the level to use as it likes.
     pub(super) fn new(limit: i64) -> Self {
         let limit = limit.max(0);
         Self { limit, nominal: limit, allowance: limit, horizon: limit, ..Self::default() }
@@ -80,7 +80,7 @@ impl Seats {
         self.in_use += i64::from(work.max_seats());
     }
 
-    /// There are so many seats from now on, unless seats are granted.
+    /// Sets the number of seats, unless seats are granted.
     pub(super) fn set_limit(&mut self, limit: i64) {
         self.nominal = limit.max(0);
         if self.granted.is_none() {

@@ -48,7 +48,7 @@ pub(super) trait TurnOrder: InspectQueues + Sized {
     /// The request whose turn it is, given the room that there is.
     fn next(&mut self, now: Instant, room: Room) -> Option<Next>;
 
-    /// There are no seats for that request, and everybody waits for it.
+    /// There are not enough seats for that request, and all others wait for it.
     fn blocked(&mut self, next: Next);
 
     /// That request starts. Its work may have been narrowed.

@@ -75,6 +75,20 @@ pub struct QueueView {
     pub work_waiting: SeatSeconds,
 }
 
+/// A flow of which something waits or runs, where each flow has a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ActiveFlowView {
+    /// What tells it from other flows.
+    pub hash: u64,
+    /// Its weight.
+    pub weight: u16,
+    /// The seats that its requests hold.
+    pub seats_in_use: u64,
+    /// The seats that its waiting requests ask for.
+    pub seats_waiting: u64,
+}
+
 // === impl QueueSet ===
 
 impl<T> QueueSet<T> {
@@ -211,6 +225,15 @@ impl<T> QueueSet<T> {
     pub fn queues(&self) -> impl ExactSizeIterator<Item = QueueView> {
         let queues = self.discipline.inspect();
         (0..queues.queue_count()).map(|number| queues.queue(number))
+    }
+
+    /// The flows of which something waits or runs, in no order; none where flows share queues.
+    pub fn active_flows(&self) -> impl Iterator<Item = ActiveFlowView> {
+        let per_flow = match &self.discipline {
+            Discipline::PerFlow(order) => Some(order),
+            Discipline::ShuffleSharded(_) => None,
+        };
+        per_flow.into_iter().flat_map(|order| order.active_flows())
     }
 
     /// How many requests wait in the queue of that number.

@@ -27,7 +27,7 @@ pub fn level_cap(nominal_seats: i64, hand_size: i32) -> u32 {
 /// The seats that one request may take (WE-5).
 pub(super) fn effective(level_cap: Option<u32>, limit: u32) -> u32 {
     let cap = level_cap.filter(|&cap| cap != 0 && cap <= limit).unwrap_or(limit);
-    // Whoever sets a limit of none still gets requests served.
+    // With a limit of zero, requests are still served.
     cap.max(1)
 }
 

@@ -45,17 +45,17 @@ pub enum Statistics {
 #[derive(Debug, Clone, Default)]
 pub struct ObjectCounts {
     /// By the key up to its first dot. Two steps, so that looking one up needs no text that is put together.
-    by_resource: HashMap<Box<str>, Entries>,
+    by_resource: HashMap<Box<str>, CountEntries>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Entries {
-    without_group: Option<Entry>,
-    by_group: HashMap<Box<str>, Entry>,
+struct CountEntries {
+    without_group: Option<CountEntry>,
+    by_group: HashMap<Box<str>, CountEntry>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct CountEntry {
     count: i64,
     average_bytes: i64,
     updated: Instant,
@@ -74,7 +74,7 @@ impl ObjectCounts {
 
     /// Takes note of a report. The key is the resource, followed by a dot and the API group if there is one.
     pub fn set(&mut self, key: &str, count: i64, average_bytes: i64, now: Instant) {
-        let entry = Entry { count, average_bytes, updated: now };
+        let entry = CountEntry { count, average_bytes, updated: now };
         match key.split_once('.') {
             None => self.by_resource.entry(key.into()).or_default().without_group = Some(entry),
             Some((resource, group)) => {
@@ -85,7 +85,7 @@ impl ObjectCounts {
 
     /// Removes reports that are an hour old.
     pub fn prune(&mut self, now: Instant) {
-        let is_kept = |entry: &Entry| now - entry.updated < KEPT_FOR;
+        let is_kept = |entry: &CountEntry| now - entry.updated < KEPT_FOR;
         self.by_resource.retain(|_, entries| {
             entries.without_group = entries.without_group.filter(is_kept);
             entries.by_group.retain(|_, entry| is_kept(entry));
@@ -93,7 +93,7 @@ impl ObjectCounts {
         });
     }
 
-    fn entry(&self, resource: &str, api_group: &str) -> Option<&Entry> {
+    fn entry(&self, resource: &str, api_group: &str) -> Option<&CountEntry> {
         if let Some((start, end)) = resource.split_once('.') {
             // Rare: the resource itself has a dot, and the key is as if a part of it belonged to the group (WE-10).
             let by_group = &self.by_resource.get(start)?.by_group;

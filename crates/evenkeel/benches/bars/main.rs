@@ -4,13 +4,16 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
+mod auto_limit;
 mod beside_tower;
+mod cost;
 mod explain;
 mod layer;
 #[path = "../../tests/random_objects/mod.rs"]
 mod random_objects;
 #[path = "../../tests/service/mod.rs"]
 mod service;
+mod shadow;
 mod waiting;
 
 use std::hint::black_box;
@@ -39,9 +42,12 @@ fn main() {
         (1e3 / admit_by_two(), Bar::AtLeast(5.0, "million"))
     });
     bars.measure("allocations of 1,000 uncontended requests", "in all", || (allocations(), Bar::AtMost(0.0, "in all")));
+    auto_limit::bars(&mut bars);
     beside_tower::bars(&mut bars);
+    cost::bars(&mut bars);
     explain::bars(&mut bars);
     layer::bars(&mut bars);
+    shadow::bars(&mut bars);
     waiting::bars(&mut bars);
     bars.print("The library");
 }

@@ -1,16 +1,22 @@
 //! A request in its level. It ends when this is dropped, whatever it was doing.
 
+use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::thread::LocalKey;
 use std::time::Duration;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
+use evenkeel_engine::cost::{Adjustment, CostAccount, Settlement};
+use evenkeel_engine::queue_set::{Phase, Rejection, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
 
+use crate::control::accounts::RequestAccount;
 use crate::control::core::LevelCore;
+use crate::control::events::{EventKind, RunEnd};
 use crate::control::long_running::Counting;
 use crate::control::rejected::Rejected;
+use crate::control::reused_box::{Reusable, ReusedBox, SpareBoxes};
 use crate::control::seat_times::SeatTimes;
 use crate::control::snapshot::Destination;
 use crate::control::trace;
@@ -19,7 +25,8 @@ use crate::control::wakers::Wakers;
 /// A request that has arrived, and the way to everything that concerns it.
 ///
 /// Dropping it ends the request: one that waits leaves its queue, one that runs finishes. So no seat is ever lost,
-/// wherever a future is dropped and whatever panics.
+/// wherever a future is dropped and whatever panics. It is kept in a [`ReusedBox`](crate::control::reused_box::ReusedBox): futures and bodies that
+/// hold it are moved several times.
 #[derive(Debug)]
 pub(crate) struct Admission {
     pub(crate) destination: Arc<Destination>,
@@ -30,15 +37,28 @@ pub(crate) struct Admission {
     pub(crate) queue: Option<u32>,
     /// Whether it counts among the long-running requests.
     pub(crate) counting: Counting,
-    /// Where its times are noted, if anybody wants to know them.
+    /// Where the times of the request are noted, if its caller wants to know them.
     pub(crate) times: Option<Arc<SeatTimes>>,
     /// Whether the caller gives it up because its time is over, and not because its client has left.
     pub(crate) has_expired: bool,
-    /// Whether it has failed, so that its time says little about the service.
-    pub(crate) has_failed: AtomicBool,
+    /// How it has ended so far: an [`RunEnd`].
+    pub(crate) end: AtomicU8,
+    /// What it costs, if that counts.
+    pub(crate) account: Option<ReusedBox<RequestAccount>>,
+}
+
+thread_local! {
+    static SPARE: SpareBoxes<Admission> = const { RefCell::new(Vec::new()) };
 }
 
 // === impl Admission ===
+
+impl Reusable for Admission {
+    #[inline]
+    fn spare() -> &'static LocalKey<SpareBoxes<Self>> {
+        &SPARE
+    }
+}
 
 impl Admission {
     /// What the request is doing. If it waits, whoever is behind the waker is woken when it is started or rejected. `None` if
@@ -56,6 +76,11 @@ impl Admission {
         phase
     }
 
+    /// Notes how the request ends; of several, the worst counts.
+    pub(crate) fn note_end(&self, end: RunEnd) {
+        self.end.fetch_max(end.number(), Ordering::Relaxed);
+    }
+
     /// How long the request waited, if it has started.
     pub(crate) fn waited(&self) -> Duration {
         let start = self.destination.level.lock().queue_set().start(self.id);
@@ -69,8 +94,95 @@ impl Admission {
 
     /// The request holds so many seats from now on, if it runs and takes any.
     pub(crate) fn set_seats(&self, seats: u32) {
-        if let Some(held) = self.change(|core, now, wakers| core.set_seats(now, self.id, seats, wakers)) {
+        let held = self.change(|core, now, wakers| {
+            let held = core.set_seats(now, self.id, seats, wakers)?;
+            if let Some(account) = &self.account
+                && let Some((_, started)) = core.queue_set().start(self.id)
+            {
+                account.state().set_seats(started, now, held);
+            }
+            Some(held)
+        });
+        if let Some(held) = held {
             self.seats.store(held, Ordering::Relaxed);
+        }
+    }
+
+    /// Some cost has arisen: charges the flow of the request and changes its seats, if that is due (CO-4). Nothing happens if costs do
+    /// not count.
+    #[inline]
+    pub(crate) fn note_cost(&self, step: impl FnOnce(&mut CostAccount) -> Option<Adjustment>) {
+        if let Some(account) = &self.account
+            && let Some(adjustment) = account.note(step)
+        {
+            self.adjust(account, adjustment);
+        }
+    }
+
+    #[cold]
+    fn adjust(&self, account: &RequestAccount, adjustment: Adjustment) {
+        let held = self.change(|core, now, wakers| {
+            let (_, started) = core.queue_set().start(self.id)?;
+            if adjustment.charge != 0 {
+                core.charge(now, self.id, adjustment.charge, wakers);
+            }
+            let held = core.set_seats(now, self.id, adjustment.seats?, wakers)?;
+            account.state().set_seats(started, now, held);
+            Some(held)
+        });
+        if let Some(held) = held {
+            self.seats.store(held, Ordering::Relaxed);
+        }
+    }
+
+    /// The request is about to end: its flow is charged what is left of its cost (CO-5). `None` if it never ran.
+    #[cold]
+    fn settle(
+        &self,
+        account: &mut RequestAccount,
+        core: &mut LevelCore,
+        now: Instant,
+        wakers: &mut Wakers,
+    ) -> Option<Settlement> {
+        let (_, started) = core.queue_set().start(self.id)?;
+        let settlement = account.settle(started, now);
+        if settlement.charge != 0 {
+            core.charge(now, self.id, settlement.charge, wakers);
+        }
+        if let Some(unit) = account.unit() {
+            let expected = account.state().expected();
+            core.note_cost(now, self.id, EventKind::costed(unit, settlement.cost, expected));
+        }
+        Some(settlement)
+    }
+
+    /// It has ended, and no lock is held: its cost is learnt and noted.
+    #[cold]
+    fn close(&self, account: &mut RequestAccount, settlement: Option<&Settlement>, has_failed: bool, now: Instant) {
+        let Some(settlement) = settlement else { return account.abandon(now) };
+        let expected = account.close(settlement, has_failed, now);
+        if let Some(times) = &self.times {
+            times.note_cost(expected, settlement.cost);
+        }
+    }
+
+    /// Whether it was started, but must not run: the seats of this instance have ended since then (FL-8).
+    #[cfg(feature = "fleet")]
+    pub(crate) fn is_forbidden(&self) -> bool {
+        let upkeep = &self.destination.upkeep;
+        if !upkeep.gate.is_limited() {
+            return false;
+        }
+        let start = self.destination.level.lock().queue_set().start(self.id);
+        start.is_some_and(|(_, started)| upkeep.gate.forbids(started, &upkeep.clock))
+    }
+
+    /// It has waited, and runs now: its seats follow what was learnt meanwhile.
+    pub(crate) fn expect_anew(&self) {
+        if let Some(account) = &self.account
+            && let Some(seats) = account.expect_anew()
+        {
+            self.set_seats(seats);
         }
     }
 
@@ -79,7 +191,7 @@ impl Admission {
         let (upkeep, level) = (&self.destination.upkeep, &self.destination.level);
         let mut wakers = Wakers::default();
         let now = upkeep.clock.now();
-        upkeep.server.before_event(now);
+        upkeep.before_event(now);
         let mut core = level.lock_for_event();
         let now = core.at(now);
         let result = change(&mut core, now, &mut wakers);
@@ -108,8 +220,8 @@ impl Admission {
     /// Why the request leaves its queue when it is dropped. Kubernetes does not tell who gives a request up (OB-2).
     fn reason_to_leave(&self) -> Rejection {
         match self.destination.preset() {
-            Preset::Plain if !self.has_expired => Rejection::Cancelled,
-            Preset::Plain | Preset::Kubernetes => Rejection::TimeOut,
+            Preset::Plain | Preset::Llm if !self.has_expired => Rejection::Cancelled,
+            Preset::Plain | Preset::Llm | Preset::Kubernetes => Rejection::TimeOut,
         }
     }
 
@@ -128,31 +240,36 @@ impl Drop for Admission {
         let (upkeep, level) = (&self.destination.upkeep, &self.destination.level);
         let mut wakers = Wakers::default();
         let now = upkeep.clock.now();
-        upkeep.server.before_event(now);
-        let has_failed = *self.has_failed.get_mut();
+        upkeep.before_event(now);
+        let end = RunEnd::of_number(*self.end.get_mut());
         let mut core = level.lock_for_event();
         let now = core.at(now);
         let start = self.times.as_ref().and_then(|_| core.queue_set().start(self.id));
-        let finish = core.finish(now, self.id, has_failed, &mut wakers);
-        // Nobody is left to be told, but it counts as a rejected request (FQ-28, HF-12).
+        let mut account = self.account.take();
+        let settlement = account.as_mut().and_then(|account| self.settle(account, &mut core, now, &mut wakers));
+        let finish = core.finish(now, self.id, end, &mut wakers);
+        // No client is left to be told, but the request counts as rejected (FQ-28, HF-12).
         let reason = self.reason_to_leave();
         let cancelled = if finish.is_none() { core.cancel(now, self.id, reason, &mut wakers) } else { None };
         if finish.is_none() && cancelled.is_none() {
-            // Nobody asks any more.
+            // The task of the request will not ask for the reason any more.
             core.take_reason(self.id);
         }
         let has_given_up = cancelled.is_some();
         let is_idle = core.queue_set().is_idle();
-        let lingers = matches!(finish, Some((Finish::Lingering { .. }, _)));
+        let lingers = finish.as_ref().is_some_and(|finished| finished.lingers);
         let change = if lingers { core.take_earlier_timeout() } else { None };
         let is_batch = core.events.is_batch();
         drop(core);
+        if let Some(mut account) = account {
+            self.close(&mut account, settlement.as_ref(), end != RunEnd::Done, now);
+        }
         if let Some(times) = &self.times {
             times.note_end(start.map(|(_, started)| started), now);
         }
-        // With them goes a waker: see `phase_or_wake`.
+        // Dropping these drops a waker, which may run any code: see `phase_or_wake`.
         drop((finish, cancelled));
-        // Before anybody is woken: a waker that panics must not cost seats.
+        // Timers are scheduled before tasks are woken: a waker that panics must not cost seats.
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);
         }

@@ -5,19 +5,21 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::{Phase, Rejection};
 use evenkeel_engine::time::Instant;
 use tokio::time::Sleep;
 
+use crate::control::accounts::Throttled;
 use crate::control::admission::Admission;
 use crate::control::class::Class;
 use crate::control::flow_control::FlowControl;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
 use crate::control::request::FlowRequest;
+use crate::control::reused_box::ReusedBox;
 use crate::control::work::EstimateWork;
 
 /// Lets a request in: waits until it may run. Made by [`FlowControl::admit`].
@@ -42,11 +44,11 @@ enum AdmitState<'a, W> {
 /// Dropping it removes the request from its queue.
 #[must_use = "the request leaves its queue when this future is dropped"]
 #[derive(Debug)]
-pub struct Arrived(Option<Place>);
+pub struct Arrived(Option<ArrivalOutcome>);
 
-/// Where a request that has arrived is.
+/// What came of the arrival of a request.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum ArrivalOutcome {
     Started(Permit),
     Waiting(Waiting),
     Rejected(Box<Rejected>),
@@ -56,10 +58,12 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     /// `None` when the future has resolved.
-    admission: Option<Admission>,
+    admission: Option<ReusedBox<Admission>>,
     until: Instant,
-    /// Only where no task looks at the timers of the levels, and apart: a request that need not wait does not carry it about.
+    /// The wait limit as a timer, only where no task looks at the timers of the levels. Boxed, so that requests that do not wait stay small.
     timer: Option<Pin<Box<Sleep>>>,
+    /// Set as long as the request waits for the rate of its flow, and is not in a queue yet.
+    throttled: Option<Box<Throttled>>,
 }
 
 // === impl Admit ===
@@ -74,16 +78,17 @@ impl<'a, W> Admit<'a, W> {
 impl<W> Unpin for Admit<'_, W> {}
 
 impl<W: EstimateWork> Future for Admit<'_, W> {
-    type Output = Result<Permit, Rejected>;
+    type Output = Result<Permit, Box<Rejected>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         if let AdmitState::Unpolled(request) = &this.state {
-            // Looked at where it is: it is large.
-            let place = this.flow.take_in_request(request);
-            this.state = AdmitState::Done;
-            match place {
-                Place::Started(permit) => return Poll::Ready(Ok(permit)),
+            // Borrowed rather than moved: a request is large.
+            match this.flow.take_in_request(request) {
+                ArrivalOutcome::Started(permit) => {
+                    this.state = AdmitState::Done;
+                    return Poll::Ready(Ok(permit));
+                }
                 other => this.state = AdmitState::Arrived(Arrived::new(other)),
             }
         }
@@ -108,22 +113,22 @@ impl<W> fmt::Debug for Admit<'_, W> {
 // === impl Arrived ===
 
 impl Arrived {
-    pub(crate) fn new(place: Place) -> Self {
+    pub(crate) fn new(place: ArrivalOutcome) -> Self {
         Self(Some(place))
     }
 }
 
 impl Future for Arrived {
-    type Output = Result<Permit, Rejected>;
+    type Output = Result<Permit, Box<Rejected>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.0.take() {
-            Some(Place::Started(permit)) => Poll::Ready(Ok(permit)),
-            Some(Place::Rejected(rejected)) => Poll::Ready(Err(*rejected)),
-            Some(Place::Waiting(mut waiting)) => {
+            Some(ArrivalOutcome::Started(permit)) => Poll::Ready(Ok(permit)),
+            Some(ArrivalOutcome::Rejected(rejected)) => Poll::Ready(Err(rejected)),
+            Some(ArrivalOutcome::Waiting(mut waiting)) => {
                 let result = Pin::new(&mut waiting).poll(context);
                 if result.is_pending() {
-                    self.0 = Some(Place::Waiting(waiting));
+                    self.0 = Some(ArrivalOutcome::Waiting(waiting));
                 }
                 result
             }
@@ -135,12 +140,21 @@ impl Future for Arrived {
 // === impl Waiting ===
 
 impl Waiting {
-    pub(crate) fn new(admission: Admission, until: Instant) -> Self {
-        Self { admission: Some(admission), until, timer: None }
+    pub(crate) fn new(admission: ReusedBox<Admission>, until: Instant) -> Self {
+        Self { admission: Some(admission), until, timer: None, throttled: None }
+    }
+
+    /// A request that waits for the rate of its flow.
+    pub(crate) fn throttled(throttled: Throttled) -> Self {
+        Self { admission: None, until: throttled.until, timer: None, throttled: Some(Box::new(throttled)) }
     }
 
     /// Where the request belongs, the seats that it will take and the queue that it is in, unless the future has resolved.
     pub(crate) fn class_seats_and_queue(&self) -> Option<(Class, u32, Option<u32>)> {
+        if let Some(throttled) = &self.throttled {
+            let (class, seats) = throttled.class_and_seats();
+            return Some((class, seats, None));
+        }
         let admission = self.admission.as_ref()?;
         Some((Class(Arc::clone(&admission.destination)), admission.seats.load(Ordering::Relaxed), admission.queue))
     }
@@ -150,24 +164,40 @@ impl Waiting {
         if let Some(admission) = &mut self.admission {
             admission.has_expired = true;
         }
+        if let Some(throttled) = &mut self.throttled {
+            throttled.has_expired = true;
+        }
     }
 
     /// How the request is counted if it is dropped now.
     pub(crate) fn reason_if_dropped(&self) -> Option<Rejection> {
-        self.admission.as_ref()?.reason_if_dropped()
+        match &self.throttled {
+            Some(throttled) => Some(throttled.reason_if_dropped()),
+            None => self.admission.as_ref()?.reason_if_dropped(),
+        }
     }
 }
 
 impl Future for Waiting {
-    type Output = Result<Permit, Rejected>;
+    type Output = Result<Permit, Box<Rejected>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
+        if let Some(throttled) = &mut this.throttled {
+            ready!(throttled.poll_due(context));
+            let Some(throttled) = this.throttled.take() else { return Poll::Pending };
+            match throttled.go_on() {
+                Some(ArrivalOutcome::Started(permit)) => return Poll::Ready(Ok(permit)),
+                Some(ArrivalOutcome::Waiting(waiting)) => *this = waiting,
+                Some(ArrivalOutcome::Rejected(rejected)) => return Poll::Ready(Err(rejected)),
+                None => return Poll::Pending,
+            }
+        }
         let Some(admission) = this.admission.take() else { return Poll::Pending };
         let mut phase = admission.phase_or_wake(context.waker());
         if phase == Some(Phase::Waiting) && is_over(&mut this.timer, &admission, this.until, context) {
             phase = admission.phase_after_timeouts();
-            // Only if the clock is behind the timer: another one is made then.
+            // The clock of the flow control is behind the timer, so the request needs another timer.
             if phase == Some(Phase::Waiting) {
                 this.timer = None;
                 context.waker().wake_by_ref();
@@ -178,13 +208,18 @@ impl Future for Waiting {
                 this.admission = Some(admission);
                 Poll::Pending
             }
-            Some(Phase::Executing | Phase::Lingering) => Poll::Ready(Ok(Permit::new(admission))),
-            None => Poll::Ready(Err(admission.rejected())),
+            #[cfg(feature = "fleet")]
+            Some(Phase::Executing) if admission.is_forbidden() => Poll::Ready(Err(Box::new(admission.rejected()))),
+            Some(Phase::Executing | Phase::Lingering) => {
+                admission.expect_anew();
+                Poll::Ready(Ok(Permit::new(admission)))
+            }
+            None => Poll::Ready(Err(Box::new(admission.rejected()))),
         }
     }
 }
 
-/// Whether a request has waited as long as it may and has to look after that itself, since no task does.
+/// Whether the wait limit of a request is over, where no task looks at the timers of the levels.
 fn is_over(
     timer: &mut Option<Pin<Box<Sleep>>>,
     admission: &Admission,

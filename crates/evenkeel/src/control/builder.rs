@@ -1,5 +1,6 @@
 //! `FlowControlBuilder`: sets up a flow control.
 
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,16 +11,17 @@ use evenkeel_api::build::RuleBuilder;
 use evenkeel_api::short::ShortForm;
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_engine::LevelId;
+use evenkeel_engine::auto_limit::{Concurrency, Learnt};
 use evenkeel_engine::borrowing::DivideSeats;
 use evenkeel_engine::controller::{Borrowing, Objects};
 
 use crate::control::clock::{Clock, ManualClock, nanos};
 use crate::control::events::{ArrivalListener, ArrivalsTo, Listener, Listeners};
-use crate::control::flow_control::{FlowControl, Setup, Shared};
+use crate::control::flow_control::{FlowControl, FlowControlShared, Setup};
 use crate::control::into_objects::IntoObjects;
 use crate::control::object_problems::{self, InvalidObjects, ObjectProblem};
 use crate::control::seat_division::DivisionChoice;
-use crate::control::trace;
+use crate::control::trace::{self, LogChoice};
 use crate::control::upkeep::Keeper;
 
 /// Sets up a [`FlowControl`]. By default it is for an ordinary HTTP service: one level has all seats, users take turns, and
@@ -28,16 +30,21 @@ use crate::control::upkeep::Keeper;
 #[must_use = "call `build` or `try_build` at the end"]
 pub struct FlowControlBuilder {
     pub(super) preset: Preset,
-    server_concurrency: u32,
+    /// `None`: what the preset says.
+    concurrency: Option<Concurrency>,
+    learnt: Option<Learnt>,
     division: DivisionChoice,
     listeners: Listeners,
     wait_limit: Duration,
-    clock: Option<ManualClock>,
+    clock: Option<Clock>,
     given: GivenObjects,
     /// Levels and rules, which stand for objects.
     pub(super) short: ShortForm,
     exempt_paths: Vec<String>,
+    log: LogChoice,
     has_keeper: bool,
+    #[cfg(feature = "fleet")]
+    fleet: Option<evenkeel_fleet::FleetConfig>,
 }
 
 /// The objects that a flow control is to follow at first.
@@ -51,8 +58,6 @@ struct GivenObjects {
     are_stored: bool,
 }
 
-/// The seats of a server that does not say how many it has (CL-1).
-const SERVER_CONCURRENCY_DEFAULT: u32 = 600;
 /// How long a request waits if nobody says how long it makes sense (HF-7).
 const WAIT_LIMIT_DEFAULT: Duration = Duration::from_secs(15);
 /// When the keeper goes on after somebody that it woke has panicked.
@@ -95,14 +100,92 @@ impl FlowControlBuilder {
         self
     }
 
-    /// How many seats the service has: how many ordinary requests it can work on at a time. The default is 600.
+    /// How many seats the service has: how many ordinary requests it can work on at a time. Without it, the service
+    /// [finds that out](Self::server_concurrency_auto), except in front of a [Kubernetes API](Self::kubernetes), which has 600.
     ///
     /// It should be one at least: a kube-apiserver does not start with none (CL-1). With none, queues let nobody through, a
     /// level without queues lets one request in at a time, and a warning says so.
     #[doc(alias = "max_concurrency")]
     #[doc(alias = "limit")]
     pub fn server_concurrency(mut self, seats: u32) -> Self {
-        self.server_concurrency = seats;
+        self.concurrency = Some(Concurrency::Fixed(seats));
+        self
+    }
+
+    /// The service finds out how many seats it should have, within these bounds: by what a few seats more or less change in the number
+    /// of good responses, while requests wait. That is the default, within 1 and 1000. See `docs/limit.md`.
+    ///
+    /// It goes on while the flow control is looked after: in a runtime of tokio, or as often as [`tick`](FlowControl::tick) is called.
+    ///
+    /// A response with a status of 500 or more, or 429, is no good response (but see [`NotFailed`](crate::service::NotFailed)), nor is a
+    /// request that ends without one. If the client leaves before there is a response, that does not count against the service. Where requests do not come through the layer, say so with
+    /// [`Permit::mark_failed`](crate::Permit::mark_failed).
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    ///
+    /// let flow = FlowControl::builder().server_concurrency_auto(10..=400).drive_by_hand().build();
+    /// assert_eq!(flow.limit_state().unwrap().status.applied, 20);
+    /// ```
+    #[doc(alias = "adaptive")]
+    pub fn server_concurrency_auto(self, bounds: RangeInclusive<u32>) -> Self {
+        self.concurrency(Concurrency::Auto(bounds))
+    }
+
+    /// The name of the service in log lines about its limit, for programs with several flow controls.
+    pub fn service_name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.log.service = Some(name.into());
+        self
+    }
+
+    /// Does not warn of objects that cannot be used: for programs with several flow controls under the same objects, of which one warns. The
+    /// [report](FlowControl::report) names them anyway.
+    pub fn without_object_warnings(mut self) -> Self {
+        self.log.warns_of_objects = false;
+        self
+    }
+
+    /// Either of the two, where that is a setting: `40`, `auto` or `auto:10..400`.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    ///
+    /// let flow = FlowControl::builder().concurrency("auto:10..400".parse().unwrap()).drive_by_hand().build();
+    /// ```
+    pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
+        self.concurrency = Some(concurrency);
+        self
+    }
+
+    /// What a limit that finds itself has [learnt](FlowControl::learnt_limit) in an earlier run: it starts from there.
+    pub fn learnt_limit(mut self, learnt: impl Into<Option<Learnt>>) -> Self {
+        self.learnt = learnt.into();
+        self
+    }
+
+    /// Shares the seats of the service with other instances, by way of an etcd: see `docs/fleet.md`. The instances with the same name of
+    /// the service use at most [`FleetSettings::seats`](crate::fleet::FleetSettings::seats) together at any time, whatever is lost,
+    /// stopped or killed, and seats follow the demand. A number of [`server_concurrency`](Self::server_concurrency) does not count then, and `auto` is refused.
+    ///
+    /// Until etcd has answered, this instance has no seats, and requests wait. [`FlowControl::leave_fleet`] gives the seats back at the
+    /// end. [`try_build`](Self::try_build) says what is wrong with the settings.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::fleet::{EtcdConfig, FleetConfig, FleetSettings};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let settings = FleetSettings { seats: 600, ..FleetSettings::default() };
+    /// let etcd = EtcdConfig::new(["127.0.0.1:2379"]);
+    /// let fleet = FleetConfig { service: "checkout".into(), etcd, settings, lock_file: None };
+    /// let flow = FlowControl::builder().fleet(fleet).build();
+    /// assert_eq!(flow.fleet_state().unwrap().seats, 0);
+    /// # }
+    /// ```
+    #[cfg(feature = "fleet")]
+    pub fn fleet(mut self, fleet: impl Into<Option<evenkeel_fleet::FleetConfig>>) -> Self {
+        self.fleet = fleet.into();
         self
     }
 
@@ -283,8 +366,21 @@ impl FlowControlBuilder {
     /// Takes the time from a clock that is set by hand. Nothing runs in the background then, and no timer is used: see
     /// [`drive_by_hand`](Self::drive_by_hand).
     pub fn manual_clock(mut self, clock: ManualClock) -> Self {
-        self.clock = Some(clock);
+        self.clock = Some(Clock::Manual(clock));
         self.drive_by_hand()
+    }
+
+    /// Takes the time from the clock of the machine, also where a test may pause that of tokio: in a runtime with one thread. It is
+    /// cheaper to read there then. For servers that have a runtime for each thread; elsewhere it changes nothing.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    ///
+    /// let flow = FlowControl::builder().machine_clock().drive_by_hand().build();
+    /// ```
+    pub fn machine_clock(mut self) -> Self {
+        self.clock = Some(Clock::of_machine());
+        self
     }
 
     /// The flow control. Built inside of a runtime of tokio it looks after itself from now on, until its last clone is
@@ -323,8 +419,14 @@ impl FlowControlBuilder {
         }
         problems.extend(self.given.problems(exempt_paths.as_ref(), self.preset));
         InvalidObjects::none_in(problems)?;
-        let clock = self.clock.map_or_else(|| Clock::Tokio(tokio::time::Instant::now()), Clock::Manual);
-        if self.server_concurrency == 0 {
+        let clock = self.clock.unwrap_or_else(Clock::of_tokio);
+        #[cfg(feature = "fleet")]
+        let of_fleet = self.fleet.as_ref().map(|fleet| u32::try_from(fleet.settings.seats).unwrap_or(u32::MAX));
+        #[cfg(not(feature = "fleet"))]
+        let of_fleet: Option<u32> = None;
+        let concurrency = self.concurrency.or(of_fleet.map(Concurrency::Fixed));
+        let concurrency = concurrency.unwrap_or_else(|| Concurrency::of_preset(self.preset));
+        if concurrency == Concurrency::Fixed(0) {
             trace::no_seats();
         }
         #[cfg(feature = "check")]
@@ -332,12 +434,14 @@ impl FlowControlBuilder {
         let objects = self.given.objects.unwrap_or_else(|| self.preset.into());
         let flow = FlowControl::new(Setup {
             preset: self.preset,
-            server_concurrency: self.server_concurrency.into(),
+            concurrency,
+            learnt: self.learnt,
             division: self.division,
             listeners: self.listeners,
             wait_limit: self.wait_limit,
             clock,
             exempt_paths,
+            log: self.log,
             objects,
         });
         #[cfg(feature = "check")]
@@ -353,6 +457,11 @@ impl FlowControlBuilder {
                 Err(_) => trace::unkept(),
             }
         }
+        #[cfg(feature = "fleet")]
+        if let Some(config) = &self.fleet {
+            let joined = flow.join_fleet(config);
+            InvalidObjects::none_in(joined.err().map(|error| ObjectProblem::of_fleet(&error)).into_iter().collect())?;
+        }
         Ok(flow)
     }
 }
@@ -361,7 +470,8 @@ impl Default for FlowControlBuilder {
     fn default() -> Self {
         Self {
             preset: Preset::default(),
-            server_concurrency: SERVER_CONCURRENCY_DEFAULT,
+            concurrency: None,
+            learnt: None,
             division: DivisionChoice::default(),
             listeners: Listeners::default(),
             wait_limit: WAIT_LIMIT_DEFAULT,
@@ -369,7 +479,10 @@ impl Default for FlowControlBuilder {
             given: GivenObjects::default(),
             short: ShortForm::default(),
             exempt_paths: Vec::new(),
+            log: LogChoice::default(),
             has_keeper: true,
+            #[cfg(feature = "fleet")]
+            fleet: None,
         }
     }
 }
@@ -410,7 +523,7 @@ fn exempt_schema(paths: &[String]) -> (Option<Arc<FlowSchema>>, Vec<ObjectProble
 }
 
 /// Does what is due, until nobody uses the flow control any more.
-async fn keep(shared: Weak<Shared>, _keeper: Keeper) {
+async fn keep(shared: Weak<FlowControlShared>, _keeper: Keeper) {
     loop {
         let Some(strong) = shared.upgrade() else { return };
         // A waker that panics must not leave the others without a keeper.

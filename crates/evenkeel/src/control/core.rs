@@ -11,29 +11,30 @@ use evenkeel_engine::time::Instant;
 
 use crate::control::counts::{Access, Mark, Readings};
 use crate::control::events::{EventBuffer, LevelNumbers};
-use crate::control::kept_details::KeptDetails;
 use crate::control::ledger::LevelGrants;
+use crate::control::request::Details;
+use crate::control::reused_box::ReusedBox;
 use crate::control::wakers::Wakers;
 
 /// What the lock of a level guards. Its events are in `core_events.rs`.
 #[derive(Debug)]
 pub(crate) struct LevelCore {
     pub(crate) level: EngineLevel,
-    /// By the slots of requests. The queue set keeps eight bytes with each request, and moves them about; these stay where they are.
+    /// What requests have beside their marks, by their slots. The queue set moves its eight bytes for each request about; these stay in place.
     pub(crate) belongings: Vec<Belongings>,
-    /// Its part in the ledger, while levels borrow at once.
+    /// The level's part in the ledger, while levels borrow at once.
     pub(crate) grants: Option<LevelGrants>,
     /// What has happened, until it is handed on to the listeners.
     pub(crate) events: EventBuffer,
     /// The time of the latest event.
     pub(crate) latest: Instant,
-    /// How many of its requests write.
+    /// How many requests of the level write.
     pub(crate) mutating: MutatingCounts,
-    /// Whether the level is gone: whoever still comes has to be classified anew.
+    /// Whether the level is gone: requests that still arrive have to be classified anew.
     pub(crate) is_removed: bool,
-    /// What the queue set told last, once it is gone too.
+    /// The last readings of the queue set, after its queues were given up.
     last_readings: Option<Readings>,
-    /// When somebody looks at the timers of the level, if anybody does.
+    /// When the upkeep looks at the timers of the level next, if it is going to.
     scheduled: Option<Instant>,
     /// Requests that gave way to others while they waited, until their tasks have been told (PF-7).
     pub(crate) displaced: BTreeSet<RequestId>,
@@ -52,7 +53,7 @@ pub(crate) struct MutatingCounts {
     pub(crate) executing: i64,
 }
 
-/// When to look at the timers of a level, and when that was to be until now.
+/// The next time to look at the timers of a level, and the time that was planned before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reschedule {
     pub(crate) before: Option<Instant>,
@@ -62,10 +63,10 @@ pub(crate) struct Reschedule {
 /// What some requests have beside their [`Mark`]. To drop it may run anything, so that no lock may be held then.
 #[derive(Debug, Default)]
 pub(crate) struct Belongings {
-    /// Who is to be woken when the request starts; nobody if it has started at once.
+    /// The waker of the request's task while the request waits; `None` if it has started at once.
     pub(crate) waker: Option<Waker>,
     /// What dumps show of it.
-    pub(crate) details: Option<KeptDetails>,
+    pub(crate) details: Option<ReusedBox<Details>>,
 }
 
 /// A queue set that lets nobody in, and takes next to no memory.
@@ -106,6 +107,15 @@ impl LevelCore {
         numbers(self.queue_set(), self.grants.as_ref())
     }
 
+    /// The seats in use in a level that has a limit, those that are on their way to it included.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn limited_seats(&self) -> i64 {
+        if matches!(self.queue_set().mode(), Mode::Exempt) {
+            return 0;
+        }
+        self.grants.as_ref().map_or_else(|| self.queue_set().seats_in_use(), LevelGrants::seats_in_use)
+    }
+
     /// How many requests there are of each kind, in the order of [`CROWD_KINDS`](crate::control::counts::CROWD_KINDS).
     pub(crate) fn crowd(&self) -> [i64; 4] {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
@@ -114,20 +124,20 @@ impl LevelCore {
         [waiting - waiting_writes, waiting_writes, executing - writes, writes]
     }
 
-    /// A timer may have been added: says so if somebody has to look at the timers earlier than planned.
+    /// The new plan if a timer was added that is due before the planned look at the timers.
     pub(crate) fn take_earlier_timeout(&mut self) -> Option<Reschedule> {
         let next = self.level.next_timeout()?;
         let is_earlier = self.scheduled.is_none_or(|scheduled| next < scheduled);
         is_earlier.then(|| self.reschedule())
     }
 
-    /// The timers of the level have been looked at, or changed: when to look at them again.
+    /// Plans the next look at the timers of the level, after they were looked at or changed.
     pub(crate) fn reschedule(&mut self) -> Reschedule {
         let at = self.level.next_timeout();
         Reschedule { before: std::mem::replace(&mut self.scheduled, at), at }
     }
 
-    /// Nobody looks at the timers of the level any more.
+    /// Cancels the planned look at the timers of the level.
     pub(crate) fn unschedule(&mut self) {
         self.scheduled = None;
     }
@@ -159,7 +169,7 @@ impl LevelCore {
         self.latest
     }
 
-    /// Takes the wakers of all who wait. They leave them again when they find that they have to wait on.
+    /// Takes the wakers of all waiting requests. Their tasks leave new ones when they find that they have to wait on.
     pub(crate) fn take_wakers(&mut self, wakers: &mut Wakers) {
         for id in self.requests_in(Phase::Waiting) {
             wakers.extend(self.take_waker(id));
@@ -222,7 +232,7 @@ fn rejects(set: &LevelQueueSet, grants: Option<&LevelGrants>) -> bool {
 // === impl MutatingCounts ===
 
 impl MutatingCounts {
-    /// So many more wait, and so many more execute; below zero if they are fewer.
+    /// Adds to the numbers of requests that wait and execute; the arguments are negative if there are fewer.
     #[inline]
     pub(crate) fn change(&mut self, access: Access, waiting: i64, executing: i64) {
         if access == Access::Mutating {

@@ -10,10 +10,11 @@ use evenkeel_engine::{Flow, WorkEstimate};
 
 use crate::control::core::{Belongings, EngineLevel, LevelCore};
 use crate::control::counts::Mark;
-use crate::control::events::{EventKind, NO_QUEUE, Subject};
-use crate::control::kept_details::KeptDetails;
+use crate::control::events::{EventKind, NO_QUEUE, RunEnd, Subject};
 use crate::control::ledger::{Grant, SharedLedger};
 use crate::control::level::Level;
+use crate::control::request::Details;
+use crate::control::reused_box::ReusedBox;
 use crate::control::wakers::Wakers;
 
 /// A request on its way into a level.
@@ -26,7 +27,7 @@ pub(crate) struct Arriving<'a> {
     /// How it is counted.
     pub(crate) mark: Mark,
     /// What dumps show of it.
-    pub(crate) details: Option<KeptDetails>,
+    pub(crate) details: Option<ReusedBox<Details>>,
     /// How many watches it concerns, if that was asked (WE-18).
     pub(crate) watches: Option<u64>,
     /// Whether it holds its seats for long (LB-5).
@@ -37,6 +38,14 @@ pub(crate) struct Arriving<'a> {
 struct TimedOut<'a> {
     wakers: &'a mut Wakers,
     ended: Vec<Ended<Mark>>,
+}
+
+/// A request that has finished. To be dropped without the lock.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// Whether it keeps its seats for a while.
+    pub(crate) lingers: bool,
+    _belongings: Belongings,
 }
 
 /// What has to be known of a request before it ends.
@@ -66,7 +75,7 @@ impl LevelCore {
             Some(grants) => {
                 let mut account = grants.account();
                 let arrival = self.level.arrive_by_grant(now, request, mark, wakers, &mut account);
-                wakers.handover.add(account.handover);
+                wakers.handover.add(now, account.handover);
                 arrival
             }
         };
@@ -98,7 +107,7 @@ impl LevelCore {
     }
 
     #[inline]
-    fn keep_details(&mut self, arrival: &Arrival<Mark>, details: KeptDetails, wakers: &mut Wakers) {
+    fn keep_details(&mut self, arrival: &Arrival<Mark>, details: ReusedBox<Details>, wakers: &mut Wakers) {
         match arrival {
             Arrival::Started { id, .. } | Arrival::Waiting { id, .. } => {
                 self.belongings_mut(*id).details = Some(details);
@@ -147,7 +156,7 @@ impl LevelCore {
         wakers: &Wakers,
     ) {
         let queue_length = queue.map_or(NO_QUEUE, |queue| {
-            // Those that the arrival itself started were in the queue when the request came into it.
+            // Requests that this arrival started were still in the queue when the request joined it.
             let set = self.queue_set();
             let is_of_queue = |id: &RequestId| set.request(*id).is_some_and(|request| request.queue == Some(queue));
             let started = wakers.notes.started().filter(is_of_queue).count();
@@ -166,22 +175,16 @@ impl LevelCore {
     /// A request that runs finishes. `None` if it does not run.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as for `arrive`")]
-    pub(crate) fn finish(
-        &mut self,
-        now: Instant,
-        id: RequestId,
-        has_failed: bool,
-        wakers: &mut Wakers,
-    ) -> Option<(Finish<Mark>, Belongings)> {
+    pub(crate) fn finish(&mut self, now: Instant, id: RequestId, end: RunEnd, wakers: &mut Wakers) -> Option<Finished> {
         let ending = self.ending(id, Phase::Executing)?;
-        let finish = self.event(now, wakers, |level, wakers| level.finish(now, id, wakers))?;
+        let lingers = |finish: Finish<Mark>| matches!(finish, Finish::Lingering { .. });
+        let lingers = self.event(now, wakers, |level, wakers| level.finish(now, id, wakers).map(lingers))?;
         self.mutating.change(ending.mark.access, 0, -1);
-        let lingers = matches!(finish, Finish::Lingering { .. });
         let kind = EventKind::Finished {
             ran: ending.started.map_or(0, |started| now - started),
             lingers,
             is_watch: ending.mark.is_watch,
-            has_failed,
+            end,
         };
         if wakers.notes.tell_nothing() {
             self.events.push_only(now, ending.subject, kind, self.numbers());
@@ -191,7 +194,7 @@ impl LevelCore {
         }
         self.start_own_grants(wakers);
         let belongings = if lingers { Belongings::default() } else { self.take_belongings(id) };
-        Some((finish, belongings))
+        Some(Finished { lingers, _belongings: belongings })
     }
 
     /// A waiting request gives up, and is counted with this reason.
@@ -221,6 +224,13 @@ impl LevelCore {
         self.settle(now, wakers);
         self.start_own_grants(wakers);
         is_charged
+    }
+
+    /// An executing request is about to end, and this is what it cost.
+    pub(crate) fn note_cost(&mut self, now: Instant, id: RequestId, cost: EventKind) {
+        if let Some(ending) = self.ending(id, Phase::Executing) {
+            self.events.push_only(now, ending.subject, cost, self.numbers());
+        }
     }
 
     /// An executing request holds so many seats from now on. Tells how many it holds; `None` if it is not executing or takes no
@@ -265,7 +275,7 @@ impl LevelCore {
         if let Some(grants) = &self.grants {
             let mut account = grants.account();
             self.level.begin_grants(now, widest, wakers, &mut account);
-            wakers.handover.add(account.handover);
+            wakers.handover.add(now, account.handover);
         }
         self.settle_change(now, wakers);
     }
@@ -298,11 +308,12 @@ impl LevelCore {
     /// Starts requests on seats that the ledger has granted, unless the level no longer takes part in it.
     pub(crate) fn start_granted(&mut self, grant: &Grant, wakers: &mut Wakers) {
         let Some(grants) = self.grants.as_ref().filter(|grants| grants.is_for(grant)) else { return };
-        let now = self.latest;
+        let now = self.latest.max(wakers.handover.at);
+        self.latest = now;
         grants.receive(grant);
         let mut account = grants.account();
         self.level.start_granted(now, grant.granted, wakers, &mut account);
-        wakers.handover.add(account.handover);
+        wakers.handover.add(now, account.handover);
         self.settle(now, wakers);
     }
 
@@ -317,7 +328,7 @@ impl LevelCore {
         let Some(grants) = &self.grants else { return event(&mut self.level, wakers) };
         let mut account = grants.account();
         let result = self.level.by_grant(now, Granted::default(), &mut account, |level| event(level, wakers));
-        wakers.handover.add(account.handover);
+        wakers.handover.add(now, account.handover);
         result
     }
 

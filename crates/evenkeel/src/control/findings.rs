@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenkeel_api::{AnyObject, Preset};
+use evenkeel_api::AnyObject;
 use evenkeel_check::{Assumptions, Finding, Located, Rule, Severity, check};
 
 use crate::control::flow_control::FlowControl;
@@ -39,25 +39,31 @@ impl FlowControl {
     /// assert_eq!(found, [("unreachable-schema", "orders")]);
     /// ```
     pub fn findings(&self) -> Vec<Finding> {
-        let (objects, assumptions) = {
-            let (controller, _) = self.shared().controlled();
-            let preset = self.preset();
-            let assumptions = Assumptions {
-                preset,
-                seats: u32::try_from(controller.server_limit()).unwrap_or(u32::MAX),
-                wait_limit: self.shared().wait_limit(),
-                borrowing: controller.borrowing(),
-                // Requests of ordinary services take one seat unless somebody says otherwise.
-                widest: if preset == Preset::Plain { 1 } else { Assumptions::default().widest },
-                work_max: WORK_MAX,
-                ..Assumptions::default()
-            };
-            (controller.objects().clone(), assumptions)
-        };
+        let assumptions = self.check_assumptions();
+        let objects = self.shared().controlled().0.objects().clone();
         let schemas = objects.flow_schemas.into_iter().map(|schema| AnyObject::from(Arc::unwrap_or_clone(schema)));
         let levels = objects.priority_levels.into_iter().map(|level| AnyObject::from(Arc::unwrap_or_clone(level)));
         let located: Vec<Located<'_>> = schemas.chain(levels).map(Located::without_place).collect();
         check(&located, &assumptions).findings.into_iter().filter(is_news).collect()
+    }
+
+    /// What a check assumes of the server of this flow control: its preset, its seats, its wait limit and how it borrows. For those who check
+    /// objects before they govern.
+    pub fn check_assumptions(&self) -> Assumptions {
+        // A limit that finds itself may become as high: what is wrong even then is wrong.
+        let seats = self.concurrency().most();
+        let (controller, _) = self.shared().controlled();
+        let preset = self.preset();
+        Assumptions {
+            preset,
+            seats,
+            wait_limit: self.shared().wait_limit(),
+            borrowing: controller.borrowing(),
+            // Requests of ordinary services take one seat unless somebody says otherwise.
+            widest: if preset.is_kubernetes() { Assumptions::default().widest } else { 1 },
+            work_max: WORK_MAX,
+            ..Assumptions::default()
+        }
     }
 }
 

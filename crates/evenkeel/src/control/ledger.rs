@@ -27,6 +27,7 @@ use std::sync::{Arc, Weak};
 use evenkeel_engine::borrowing::{Granted, Ledger, Stake, Wish};
 use evenkeel_engine::controller::LedgerTerms;
 use evenkeel_engine::level::Account;
+use evenkeel_engine::time::Instant;
 
 use crate::control::level::Level;
 use crate::control::rare_list::RareList;
@@ -36,12 +37,12 @@ use crate::sync::{AtomicI64, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError
 #[derive(Debug)]
 pub(crate) struct SharedLedger {
     word: Word,
-    state: Mutex<State>,
+    state: Mutex<LedgerState>,
 }
 
 /// What the lock guards.
 #[derive(Debug, Default)]
-struct State {
+struct LedgerState {
     ledger: Ledger,
     /// By the indexes of the levels.
     members: Vec<Option<Member>>,
@@ -96,6 +97,8 @@ pub(crate) struct SharedAccount<'a> {
 /// What is to be done for levels that seats are granted to. Those of others are locked when the lock of this one has been given back.
 #[derive(Debug, Default)]
 pub(crate) struct Handover {
+    /// When the latest event was that seats are granted because of. Requests of other levels start then: their own latest events were earlier.
+    pub(crate) at: Instant,
     /// The ledger that has to be asked whether anybody may start now.
     unsettled: Option<Arc<SharedLedger>>,
     grants: RareList<Grant>,
@@ -155,15 +158,16 @@ impl SharedLedger {
     }
 
     /// All levels go by the new terms.
-    pub(crate) fn end_change(self: &Arc<Self>, handover: &mut Handover) {
+    pub(crate) fn end_change(self: &Arc<Self>, now: Instant, handover: &mut Handover) {
+        handover.at = handover.at.max(now);
         let mut state = self.enter();
         state.is_changing = false;
         self.settle(state, handover);
     }
 
-    /// Nobody takes part any more.
+    /// Removes all levels from the ledger.
     pub(crate) fn clear(&self) {
-        *self.lock() = State::default();
+        *self.lock() = LedgerState::default();
     }
 
     /// The seats that a level uses, and those that it could use now in addition.
@@ -174,15 +178,15 @@ impl SharedLedger {
         usable
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LedgerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the lock, closes the word, and brings the ledger up to what the levels use now.
-    fn enter(&self) -> MutexGuard<'_, State> {
+    fn enter(&self) -> MutexGuard<'_, LedgerState> {
         let mut state = self.lock();
         self.word.close();
-        let State { ledger, members, .. } = &mut *state;
+        let LedgerState { ledger, members, .. } = &mut *state;
         for (index, member) in members.iter().enumerate() {
             if let Some(member) = member {
                 ledger.set_in_use(index, member.seats.all());
@@ -192,7 +196,7 @@ impl SharedLedger {
     }
 
     /// Opens the word if nobody waits and every floor can be kept. The lock is given back next.
-    fn leave(&self, state: &State) {
+    fn leave(&self, state: &LedgerState) {
         let unreserved = state.ledger.unreserved();
         if !state.is_changing && !state.ledger.has_wishes() && unreserved >= 0 {
             self.word.open(unreserved);
@@ -200,10 +204,10 @@ impl SharedLedger {
     }
 
     /// Grants seats to all whose requests may start now, and gives the lock back.
-    fn settle(&self, mut state: MutexGuard<'_, State>, handover: &mut Handover) {
+    fn settle(&self, mut state: MutexGuard<'_, LedgerState>, handover: &mut Handover) {
         if !state.is_changing {
             while let Some((index, granted)) = state.ledger.grant_next() {
-                let State { ledger, members, .. } = &mut *state;
+                let LedgerState { ledger, members, .. } = &mut *state;
                 let member = members.get_mut(index).and_then(Option::as_mut);
                 let found = member.and_then(|member| Some((member.level.upgrade()?, member)));
                 let Some((level, member)) = found else {
@@ -222,7 +226,7 @@ impl SharedLedger {
 // === impl SeatsInUse ===
 
 impl SeatsInUse {
-    /// Those that the level has taken and those that are on their way to it.
+    /// The seats that the level has taken, and those that are on their way to it.
     #[inline]
     fn all(&self) -> i64 {
         self.taken.load(Ordering::SeqCst) + self.granted.load(Ordering::SeqCst)
@@ -272,7 +276,7 @@ impl Word {
         self.0.fetch_or(Reading::CLOSED, Ordering::SeqCst);
     }
 
-    /// Only whoever holds the lock of the ledger closes and opens.
+    /// The word is closed and opened only under the lock of the ledger.
     fn open(&self, unreserved: i64) {
         let next = Reading(self.read().0.wrapping_add(Reading::ONCE) & !Reading::CLOSED);
         self.0.store(next.with_unreserved(unreserved).0, Ordering::SeqCst);
@@ -329,6 +333,12 @@ impl LevelGrants {
     /// The seats that the level uses, and those that it could use now in addition.
     pub(crate) fn usable(&self) -> i64 {
         self.ledger.usable(self.index)
+    }
+
+    /// The seats that the level uses, and those that are on their way to it.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn seats_in_use(&self) -> i64 {
+        self.seats.all()
     }
 
     /// Whether a grant is for this part in the ledger, and not for an earlier one.
@@ -457,16 +467,18 @@ impl Account for SharedAccount<'_> {
 // === impl Handover ===
 
 impl Handover {
+    /// Adds what an event of this time has brought about.
     #[inline]
-    pub(crate) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, now: Instant, other: Self) {
         // Nearly always there is nothing to be done.
         if !other.is_empty() {
-            self.append(other);
+            self.append(now, other);
         }
     }
 
     #[cold]
-    fn append(&mut self, other: Self) {
+    fn append(&mut self, now: Instant, other: Self) {
+        self.at = self.at.max(now);
         self.grants.extend(other.grants);
         self.unsettled = other.unsettled.or(self.unsettled.take());
     }

@@ -9,6 +9,7 @@ use evenkeel_engine::drain::{Advice, Ahead};
 use evenkeel_engine::queue_set::QueueSetConfig;
 use evenkeel_engine::time::Instant;
 
+use crate::control::accounts::LevelAccounts;
 use crate::control::core::{LevelCore, NOTHING};
 use crate::control::level_listeners::LevelListeners;
 use crate::control::upkeep::Upkeep;
@@ -23,6 +24,8 @@ pub(crate) struct Level {
     is_quiescing: AtomicBool,
     /// Whose names the attribution of the level wants to know, if there is one.
     pub(crate) wanted_names: Option<Arc<WantedNames>>,
+    /// What the flow schemas that lead to it say of costs and rates.
+    pub(crate) accounts: LevelAccounts,
     core: OwnCacheLines<Mutex<LevelCore>>,
     listeners: OwnCacheLines<Mutex<LevelListeners>>,
 }
@@ -47,6 +50,7 @@ impl Level {
             id,
             is_quiescing: AtomicBool::new(false),
             wanted_names: listeners.wanted_names(),
+            accounts: LevelAccounts::default(),
             core: OwnCacheLines(Mutex::new(LevelCore::new(config, now))),
             listeners: OwnCacheLines(Mutex::new(listeners)),
         }

@@ -14,6 +14,7 @@ use evenkeel_engine::{Flow, LevelId};
 use crate::control::clock::Clock;
 use crate::control::counts::LevelMetrics;
 use crate::control::events::{BACKLOG_MAX, BATCH, Event, EventKind, Listener, Listeners};
+use crate::control::limit::LevelSums;
 use crate::control::retry::RetryAdvisor;
 use crate::control::trace;
 
@@ -23,6 +24,8 @@ pub(crate) struct LevelListeners {
     pub(crate) retry: RetryAdvisor,
     /// Who uses the level, and who delays whom.
     pub(crate) attribution: Option<Box<Attribution>>,
+    /// What the limit that finds itself has to know, if there is one.
+    pub(crate) limit: Option<Box<LevelSums>>,
     others: Vec<Box<dyn Listener>>,
     clock: Clock,
     /// An empty list, for the core to go on with when its events are taken.
@@ -39,19 +42,21 @@ impl LevelListeners {
             metrics: LevelMetrics::new(now),
             retry: RetryAdvisor::new(preset, now),
             attribution: make.attributes_flows.then(attribution),
+            limit: make.limit.as_ref().map(|pulse| Box::new(LevelSums::new(id, pulse, now))),
             others: make.others.iter().map(|make| make(id, name)).collect(),
             clock: clock.clone(),
             spare: Vec::new(),
         }
     }
 
-    /// Those of a level that never gets a request.
+    /// The listeners of a level that never gets a request.
     pub(crate) fn of_nobody(clock: &Clock) -> Self {
         let now = Instant::default();
         Self {
             metrics: LevelMetrics::new(now),
             retry: RetryAdvisor::new(Preset::default(), now),
             attribution: None,
+            limit: None,
             others: Vec::new(),
             clock: clock.clone(),
             spare: Vec::new(),
@@ -78,6 +83,9 @@ impl LevelListeners {
             self.retry.hear(&events, &self.clock);
             if let Some(attribution) = &mut self.attribution {
                 attribute(attribution, &self.metrics, &events);
+            }
+            if let Some(limit) = &mut self.limit {
+                limit.hear(&events);
             }
             if !self.others.is_empty() {
                 self.tell_others(&events);
@@ -108,6 +116,7 @@ impl fmt::Debug for LevelListeners {
             .field("metrics", &self.metrics)
             .field("retry", &self.retry)
             .field("attribution", &self.attribution)
+            .field("limit", &self.limit)
             .field("others", &self.others.len())
             .finish_non_exhaustive()
     }
@@ -134,6 +143,11 @@ fn attribute(attribution: &mut Attribution, metrics: &LevelMetrics, events: &[Ev
             EventKind::GaveUp { reason, .. } => attribution.rejected(now, id, reason),
             EventKind::Finished { lingers: false, .. } | EventKind::Released => attribution.released(now, id),
             EventKind::Resized { .. } => attribution.resized(now, id, event.seats),
+            EventKind::Costed { cost, expected_per_mille, unit } => {
+                let expected = u128::from(cost) * u128::from(expected_per_mille) / 1000;
+                let expected = u64::try_from(expected).unwrap_or(u64::MAX);
+                attribution.costed(now, id, unit.number(), cost, expected);
+            }
             EventKind::Finished { lingers: true, .. }
             | EventKind::Watches { .. }
             | EventKind::Charged { .. }

@@ -1,6 +1,6 @@
 //! The long-running requests of a level: how many there are, and whether there may be one more.
 //!
-//! They give their seats back when they have started, or take none at all, so the seats of a level do not limit them. The
+//! Long-running requests give their seats back when they have started, or take none at all, so the seats of a level do not limit them. The
 //! annotation `evenkeel.dev/max-long-running` does.
 
 use std::sync::Arc;
@@ -24,9 +24,9 @@ pub struct LongRunning(Arc<LongRunningCount>);
 #[derive(Debug)]
 pub(crate) struct Counting(AtomicU8);
 
-/// It does not count.
+/// The request does not count.
 const NOT: u8 = 0;
-/// It counts as long as it has its permit.
+/// The request counts as long as it has its permit.
 const WITH_PERMIT: u8 = 1;
 /// A [`LongRunning`] has been made of it.
 const TAKEN: u8 = 2;

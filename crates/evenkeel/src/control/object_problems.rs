@@ -162,7 +162,7 @@ fn help<S: ValidSpec>(object: &Object<V1, S>, error: &FieldError, preset: Preset
     }
     if field.contains(".nonResourceRules[") && field.rsplit('.').next() == Some("verbs") {
         return match preset {
-            Preset::Plain => "use methods in lower case; Kubernetes' verbs are for `kubernetes()`".into(),
+            Preset::Plain | Preset::Llm => "use methods in lower case; Kubernetes' verbs are for `kubernetes()`".into(),
             Preset::Kubernetes => "use Kubernetes' verbs; methods are for services other than Kubernetes APIs".into(),
         };
     }
@@ -246,6 +246,14 @@ impl ObjectProblem {
     pub(crate) fn of_short_form(field: &str, message: &str) -> Self {
         let (field, message) = (field.to_owned(), message.to_owned());
         Self { at: None, kind: None, name: String::new(), field, message, help: "".into() }
+    }
+}
+
+#[cfg(feature = "fleet")]
+impl ObjectProblem {
+    /// The fleet cannot be joined.
+    pub(crate) fn of_fleet(error: &crate::control::fleet::JoinFleetError) -> Self {
+        Self::of_short_form("fleet", &error.to_string())
     }
 }
 

@@ -6,10 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::control::accounts::RequestAccount;
 use crate::control::admission::Admission;
 use crate::control::class::Class;
 use crate::control::clock::nanos;
+use crate::control::cost_source::Counted;
+use crate::control::events::RunEnd;
 use crate::control::long_running::LongRunning;
+use crate::control::reused_box::ReusedBox;
+use crate::control::seat_times::RequestCost;
 use crate::control::uid_headers::UidHeaders;
 
 /// The right to run, and the seats that go with it.
@@ -17,7 +22,7 @@ use crate::control::uid_headers::UidHeaders;
 /// Dropping it finishes the request: its seats go to whoever is next, at once or after the request has lingered. A
 /// handler that panics drops it too.
 #[must_use = "the request is finished when the permit is dropped"]
-pub struct Permit(Admission);
+pub struct Permit(ReusedBox<Admission>);
 
 /// A permit that several parties hold. The request ends when the last of them has dropped it.
 ///
@@ -38,7 +43,7 @@ pub(crate) enum HeldPermit {
 // === impl Permit ===
 
 impl Permit {
-    pub(crate) fn new(admission: Admission) -> Self {
+    pub(crate) fn new(admission: ReusedBox<Admission>) -> Self {
         Self(admission)
     }
 
@@ -105,10 +110,71 @@ impl Permit {
         self.0.charge(-nanos(seat_time));
     }
 
+    /// This much of the request's cost has arisen, in the unit that the annotation `evenkeel.dev/cost` of its flow schema says. Cost
+    /// beyond what was expected is charged to its flow at once, and if its seats are learnt, they follow. Does nothing if the costs of
+    /// the flow schema do not count.
+    ///
+    /// ```
+    /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let flow = FlowControl::builder().server_concurrency(20).build();
+    /// let (user, request) = (User::new("alice", ["system:authenticated"]), RequestInfo::for_path("post", "/v1/generate"));
+    /// let permit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT).await.unwrap();
+    /// for _token in 0..100 {
+    ///     permit.add_cost(1.0);
+    /// }
+    /// # }
+    /// ```
+    #[inline]
+    pub fn add_cost(&self, more: f64) {
+        self.0.note_cost(|account| account.arise(more));
+    }
+
+    /// The whole request costs this much, whatever has arisen: see [`add_cost`](Self::add_cost). Its seats follow in either direction.
+    pub fn set_cost(&self, cost: f64) {
+        self.0.note_cost(|account| account.report(cost));
+    }
+
+    /// The request will have cost this much if it comes to its end, by all that is known: its seats follow, and what arises counts as
+    /// before.
+    pub fn announce_cost(&self, cost: f64) {
+        self.0.note_cost(|account| account.announce(cost));
+    }
+
+    /// What a meter has found out.
+    pub(crate) fn note_counted(&self, counted: Counted) {
+        match counted {
+            Counted::Nothing => {}
+            Counted::More(more) => self.add_cost(more),
+            Counted::InAll(cost) => self.0.note_cost(|account| account.arisen_in_all(cost)),
+            Counted::Announced(cost) => self.announce_cost(cost),
+            Counted::Exactly(cost) => self.set_cost(cost),
+        }
+    }
+
+    /// What the request was expected to cost, and what has arisen so far; `None` if the costs of its flow schema do not count.
+    pub fn cost(&self) -> Option<RequestCost> {
+        let account = self.0.account.as_ref()?.state();
+        Some(RequestCost { expected: account.expected(), actual: account.cost() })
+    }
+
+    /// What the request costs, if that counts.
+    #[inline]
+    pub(crate) fn account(&self) -> Option<&RequestAccount> {
+        self.0.account.as_deref()
+    }
+
     /// The request has failed: its service did not answer as it should, or in time. [Listeners](crate::events::Listener) are told so when it
     /// ends: how long it took says little about how much the service can do.
     pub fn mark_failed(&self) {
-        self.0.has_failed.store(true, Ordering::Relaxed);
+        self.0.note_end(RunEnd::Failed);
+    }
+
+    /// The client of the request has left before there was a response. That says nothing about the service, but the seats were used.
+    pub(crate) fn mark_left(&self) {
+        self.0.note_end(RunEnd::Left);
     }
 
     /// The queue of the level that the request came through, counted from 0; `None` if the level has no queues.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_api::Preset;
+use evenkeel_api::annotations::Rate;
 use evenkeel_engine::drain::Advice;
 use evenkeel_engine::queue_set::Rejection;
 
@@ -29,6 +30,8 @@ pub struct Rejected {
     pub queue: Option<u32>,
     /// Its flow schema and its priority level.
     pub class: Class,
+    /// The rate that its flow is over, if it was rejected for that.
+    pub rate: Option<Rate>,
 }
 
 // === impl Rejected ===
@@ -42,7 +45,8 @@ impl Rejected {
         destination: &Arc<Destination>,
     ) -> Self {
         let Advice { retry_after, expected_wait } = advice;
-        Self { reason, retry_after, expected_wait, seats, queue, class: Class(Arc::clone(destination)) }
+        let class = Class(Arc::clone(destination));
+        Self { reason, retry_after, expected_wait, seats, queue, class, rate: None }
     }
 
     /// The name of the flow schema that the request belonged to.

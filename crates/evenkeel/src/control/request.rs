@@ -1,14 +1,21 @@
 //! A request that is about to arrive: who asks for what, how much work it is, and how long it may wait.
 
+use std::cell::RefCell;
 use std::sync::Arc;
+use std::thread::LocalKey;
 use std::time::Duration;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::time::Instant;
-use evenkeel_engine::{Attributes, User, WorkEstimate};
+use evenkeel_engine::time::{Instant, Nanos};
+use evenkeel_engine::{Attributes, LevelInfo, Schema, User, WorkEstimate};
 
+use crate::control::clock::nanos;
+use crate::control::cost_source::Costing;
+use crate::control::counts::{Access, Mark};
 use crate::control::digests::DigestId;
+use crate::control::reused_box::{Reusable, SpareBoxes};
 use crate::control::seat_times::SeatTimes;
+use crate::control::snapshot::Destination;
 use crate::control::work::EstimateWork;
 
 /// A request that is about to arrive.
@@ -29,10 +36,19 @@ pub struct FlowRequest<'a, W = WorkEstimate> {
     pub(crate) patience: Patience,
     /// Apart: most have none, and requests are passed on by value.
     pub(crate) details: Option<Box<Details>>,
-    pub(crate) is_watch: bool,
-    pub(crate) is_long_running: bool,
+    pub(crate) run_length: RunLength,
     pub(crate) watches: Option<u64>,
     pub(crate) times: Option<Arc<SeatTimes>>,
+}
+
+/// How long a request is expected to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RunLength {
+    Ordinary,
+    /// As an upgraded connection does.
+    Long,
+    /// For long, and its execution is only its beginning (HF-9).
+    Watch,
 }
 
 /// How long a request may wait in its queue (HF-6).
@@ -75,14 +91,17 @@ pub(crate) struct Incoming<'a, E> {
     pub(crate) attributes: Attributes<'a>,
     /// Estimates its work, once its level is known.
     pub(crate) estimate: E,
-    pub(crate) patience: Patience,
+    pub(crate) patience: &'a Patience,
     pub(crate) head: Option<Head<'a>>,
     pub(crate) digest: DigestId,
-    pub(crate) is_watch: bool,
-    pub(crate) is_long_running: bool,
+    pub(crate) run_length: RunLength,
     pub(crate) watches: Option<u64>,
-    /// Where its times are noted, if anybody wants to know them.
+    /// Where the times of the request are noted, if its caller wants to know them.
     pub(crate) times: Option<&'a Arc<SeatTimes>>,
+    /// Whether it has waited for the rate of its flow.
+    pub(crate) is_within_rate: bool,
+    /// What is known of its cost.
+    pub(crate) costing: Costing<'a>,
 }
 
 // === impl FlowRequest ===
@@ -95,8 +114,7 @@ impl<'a> FlowRequest<'a> {
             work: WorkEstimate::ONE_SEAT,
             patience: Patience::default(),
             details: None,
-            is_watch: false,
-            is_long_running: false,
+            run_length: RunLength::Ordinary,
             watches: None,
             times: None,
         }
@@ -107,8 +125,8 @@ impl<'a, W> FlowRequest<'a, W> {
     /// How much work it is.
     #[must_use]
     pub fn work<V: EstimateWork>(self, work: V) -> FlowRequest<'a, V> {
-        let Self { attributes, work: _, patience, details, is_watch, is_long_running, watches, times } = self;
-        FlowRequest { attributes, work, patience, details, is_watch, is_long_running, watches, times }
+        let Self { attributes, work: _, patience, details, run_length, watches, times } = self;
+        FlowRequest { attributes, work, patience, details, run_length, watches, times }
     }
 
     /// How long it may wait.
@@ -127,7 +145,7 @@ impl<'a, W> FlowRequest<'a, W> {
     /// requests. It is [long-running](Self::long_running) too.
     #[must_use]
     pub fn watch(self) -> Self {
-        Self { is_watch: true, ..self }
+        Self { run_length: RunLength::Watch, ..self }
     }
 
     /// It goes on for long, as a watch or an upgraded connection does. Such requests never hold more than the nominal seats
@@ -136,7 +154,7 @@ impl<'a, W> FlowRequest<'a, W> {
     /// [`Permit::take_long_running`](crate::Permit::take_long_running) gives is kept.
     #[must_use]
     pub fn long_running(self) -> Self {
-        Self { is_long_running: true, ..self }
+        Self { run_length: self.run_length.max(RunLength::Long), ..self }
     }
 
     /// It is a change that so many watches are told of (WE-18), for the metric `watch_count_samples`.
@@ -154,8 +172,23 @@ impl<'a, W> FlowRequest<'a, W> {
 
 // === impl Incoming ===
 
+impl<E: Fn(&LevelInfo) -> WorkEstimate> Incoming<'_, E> {
+    /// How much work it is, if it belongs to that flow schema.
+    #[inline]
+    pub(crate) fn work_in(&self, schema: &Schema) -> WorkEstimate {
+        schema.seats.map_or_else(|| (self.estimate)(&schema.level), WorkEstimate::seats)
+    }
+}
+
 impl<E> Incoming<'_, E> {
-    /// It has been rejected on arrival.
+    /// How it is counted there.
+    #[inline]
+    pub(crate) fn mark(&self, destination: &Destination) -> Mark {
+        let access = Access::of(self.attributes.request);
+        Mark { series: destination.series, access, is_watch: self.run_length == RunLength::Watch, digest: self.digest }
+    }
+
+    /// Notes that the request was rejected on arrival.
     pub(crate) fn note_rejected(&self, now: Instant) {
         if let Some(times) = self.times {
             times.note_end(None, now);
@@ -173,6 +206,17 @@ impl Details {
 
     pub(crate) fn head(&self) -> Head<'_> {
         Head { user: &self.user, method: &self.method, uri: &self.uri }
+    }
+}
+
+thread_local! {
+    static SPARE: SpareBoxes<Details> = const { RefCell::new(Vec::new()) };
+}
+
+impl Reusable for Details {
+    #[inline]
+    fn spare() -> &'static LocalKey<SpareBoxes<Self>> {
+        &SPARE
     }
 }
 
@@ -210,20 +254,35 @@ impl Patience {
     const MAX: Duration = Duration::from_secs(60);
 
     /// How long the request may still wait, given what holds for requests that have neither a deadline nor a limit of their own.
-    pub(crate) fn limit(self, default: Duration, preset: Preset) -> Duration {
-        let default = self.wait_limit.unwrap_or(default);
+    #[inline]
+    pub(crate) fn limit(&self, default: Nanos, preset: Preset) -> Nanos {
+        if self.deadline_in.is_none() && self.wait_limit.is_none() && self.received_ago.is_zero() {
+            // Nearly all requests are like this.
+            match preset {
+                Preset::Plain | Preset::Llm => default,
+                Preset::Kubernetes => default.min(const { nanos(Self::MAX) }),
+            }
+        } else {
+            self.limit_of_its_own(default, preset)
+        }
+    }
+
+    fn limit_of_its_own(&self, default: Nanos, preset: Preset) -> Nanos {
+        let default = self.wait_limit.unwrap_or(Duration::from_nanos(default.unsigned_abs()));
         let max = match preset {
-            Preset::Plain => default.max(Self::MAX),
+            Preset::Plain | Preset::Llm => default.max(Self::MAX),
             Preset::Kubernetes => Self::MAX,
         };
         let whole = self.deadline_in.map(|left| self.received_ago.saturating_add(left));
         let limit = whole.map_or(default, |whole| whole / 4).min(max);
-        limit.saturating_sub(self.received_ago)
+        nanos(limit.saturating_sub(self.received_ago))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_engine::time::SECOND;
+
     use super::*;
 
     #[test]
@@ -239,14 +298,18 @@ mod tests {
         ] {
             let (received_ago, deadline_in) = (seconds(received_ago), deadline_in.map(seconds));
             let patience = Patience { received_ago, deadline_in, wait_limit: None };
-            assert_eq!(patience.limit(seconds(default), Preset::Kubernetes), seconds(limit), "{patience:?}");
+            assert_eq!(
+                patience.limit(nanos(seconds(default)), Preset::Kubernetes),
+                nanos(seconds(limit)),
+                "{patience:?}"
+            );
         }
     }
 
     #[test]
     fn a_plain_service_may_let_requests_wait_for_longer_than_a_minute() {
         let seconds = Duration::from_secs;
-        let limit = |patience: Patience, default| patience.limit(seconds(default), Preset::Plain).as_secs();
+        let limit = |patience: Patience, default| patience.limit(nanos(seconds(default)), Preset::Plain) / SECOND;
         assert_eq!(limit(Patience::default(), 300), 300);
         assert_eq!(limit(Patience::default().waits_at_most(seconds(300)), 15), 300);
         assert_eq!(limit(Patience::default().waits_at_most(seconds(5)), 15), 5);
@@ -262,8 +325,8 @@ mod tests {
         let far = Patience::deadline_in(Duration::MAX);
         for preset in [Preset::Plain, Preset::Kubernetes] {
             let patience = far.received_ago(Duration::from_secs(20));
-            assert_eq!(patience.limit(Duration::from_secs(15), preset), Duration::from_secs(40));
-            assert_eq!(far.received_ago(Duration::MAX).limit(Duration::MAX, preset), Duration::ZERO);
+            assert_eq!(patience.limit(15 * SECOND, preset), 40 * SECOND);
+            assert_eq!(far.received_ago(Duration::MAX).limit(Nanos::MAX, preset), 0);
         }
     }
 }

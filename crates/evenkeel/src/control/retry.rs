@@ -36,7 +36,7 @@ impl RetryAdvisor {
         let mut drained = Drained::default();
         for event in events {
             match event.kind {
-                // Nobody waits for seats of a request that has none.
+                // A request without seats makes no other request wait.
                 EventKind::Finished { lingers: false, .. } if event.seats > 0 => drained.ended += 1,
                 EventKind::Released => drained.ended += 1,
                 EventKind::Started { waited: 1.., .. } => drained.started += 1,
@@ -45,7 +45,7 @@ impl RetryAdvisor {
             }
             if event.level.is_last {
                 if !event.level.has_queues {
-                    // Nobody waits, and whoever is rejected needs a seat that becomes free.
+                    // No request waits, and a rejected one needs a seat that becomes free.
                     drained.started = drained.ended;
                 }
                 self.meter.note(event.at, event.level.is_saturated, std::mem::take(&mut drained));

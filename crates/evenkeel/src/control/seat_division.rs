@@ -1,4 +1,4 @@
-//! Who divides the seats among the levels, and how often.
+//! The rule by which seats are divided among the levels, and how often that is done.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ type MakeDivision = dyn Fn() -> Box<dyn DivideSeats + Send> + Send + Sync;
 /// the one of Kubernetes.
 pub(crate) fn preset_borrowing(preset: Preset) -> Borrowing {
     match preset {
-        Preset::Plain => Borrowing::Immediate,
+        Preset::Plain | Preset::Llm => Borrowing::Immediate,
         Preset::Kubernetes => Borrowing::Periodic,
     }
 }

@@ -41,6 +41,18 @@ pub struct SeatTimes {
     arrived: OnceLock<Duration>,
     started: OnceLock<Duration>,
     ended: OnceLock<Duration>,
+    cost: OnceLock<RequestCost>,
+}
+
+/// What a request cost, in the unit that the annotation `evenkeel.dev/cost` of its flow schema says.
+///
+/// Not `#[non_exhaustive]`: it is a pair.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RequestCost {
+    /// What it was expected to cost; 0 if nothing was known.
+    pub expected: f64,
+    /// What it cost.
+    pub actual: f64,
 }
 
 // === impl SeatTimes ===
@@ -59,6 +71,15 @@ impl SeatTimes {
     /// When it gave its seats back, was rejected, or left its queue.
     pub fn ended(&self) -> Option<Duration> {
         self.ended.get().copied()
+    }
+
+    /// What it cost, if that counts for its flow schema and it has ended.
+    pub fn cost(&self) -> Option<RequestCost> {
+        self.cost.get().copied()
+    }
+
+    pub(crate) fn note_cost(&self, expected: f64, actual: f64) {
+        let _ = self.cost.set(RequestCost { expected, actual });
     }
 
     pub(crate) fn note_arrival(&self, now: Instant) {

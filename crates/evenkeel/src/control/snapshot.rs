@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use evenkeel_api::Preset;
+use evenkeel_api::annotations::CostUnit;
 use evenkeel_engine::borrowing::DemandPeriod;
 use evenkeel_engine::controller::{LedgerTerms, Levels};
 use evenkeel_engine::queue_set::QueueSetConfig;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Configuration, LevelId, Schema};
 
+use crate::control::accounts::{AccountSample, SchemaAccounts};
 use crate::control::clock::Clock;
 use crate::control::events::Listeners;
 use crate::control::ledger::SharedLedger;
@@ -19,6 +21,7 @@ use crate::control::long_running::LongRunningCount;
 use crate::control::uid_headers::UidHeaders;
 use crate::control::upkeep::Upkeep;
 use crate::control::wakers::Wakers;
+use crate::sync::{Mutex, PoisonError};
 
 /// A configuration and the levels that it leads to. It never changes.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub(crate) struct Snapshot {
     /// One row for each flow schema of the configuration. Each copy is made when its first request comes: there may be
     /// thousands of flow schemas, and most never get one.
     destinations: Box<[[OnceLock<Arc<Destination>>; COPIES]]>,
+    /// Of each flow schema; empty if none has any.
+    accounts: Box<[Option<Arc<SchemaAccounts>>]>,
     upkeep: Arc<Upkeep>,
     preset: Preset,
 }
@@ -44,8 +49,12 @@ pub(crate) struct Destination {
     pub(crate) long_running: Arc<LongRunningCount>,
     schema: usize,
     configuration: Arc<Configuration>,
-    /// Only a Kubernetes API has them (HF-15).
+    /// The headers with the UIDs of schema and level, for a Kubernetes API only (HF-15).
     pub(crate) uid_headers: Option<UidHeaders>,
+    /// What requests of the flow schema cost and how much its flows may take, if anything is said of that.
+    pub(crate) accounts: Option<Arc<SchemaAccounts>>,
+    /// The same for requests whose routes say what their cost is counted in, as far as there were any.
+    of_routes: Mutex<Vec<(CostUnit, Option<Arc<SchemaAccounts>>)>>,
     pub(crate) upkeep: Arc<Upkeep>,
 }
 
@@ -69,7 +78,7 @@ pub(crate) struct LevelTable(Vec<Option<Arc<Level>>>);
 pub(crate) struct LevelChanges {
     pub(crate) table: LevelTable,
     pub(crate) wakers: Wakers,
-    /// Who listens to levels that come into being.
+    /// What makes the listeners of new levels.
     pub(crate) listeners: Listeners,
     pub(crate) clock: Clock,
     /// What kind of service levels that come into being are for.
@@ -88,7 +97,16 @@ impl Snapshot {
             }
         }
         let destinations = configuration.schemas().iter().map(|_| Default::default()).collect();
-        Self { configuration: Arc::new(configuration), levels, destinations, upkeep: Arc::clone(upkeep), preset }
+        let has_accounts = configuration.schemas().iter().any(|schema| schema.terms.is_some());
+        for level in levels.iter() {
+            let of_level = configuration.schemas().iter().filter(|schema| schema.level.id == level.id);
+            level.accounts.keep_only(|| of_level.collect());
+        }
+        let accounts_of = |schema: &Schema| levels.get(schema.level.id)?.accounts.of(schema);
+        let accounts =
+            if has_accounts { configuration.schemas().iter().map(accounts_of).collect() } else { Box::default() };
+        let (configuration, upkeep) = (Arc::new(configuration), Arc::clone(upkeep));
+        Self { configuration, levels, destinations, accounts, upkeep, preset }
     }
 
     /// Where the requests of that flow schema go.
@@ -99,11 +117,26 @@ impl Snapshot {
         copy.get().unwrap_or_else(|| self.add_destination(schema, copy))
     }
 
+    /// The accounts of that flow schema, if it has any.
+    pub(crate) fn accounts_of(&self, schema: usize) -> Option<&Arc<SchemaAccounts>> {
+        self.accounts.get(schema)?.as_ref()
+    }
+
+    /// What is counted of costs and rates, of each level that has any.
+    #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "metrics alone show it"))]
+    pub(crate) fn account_samples(&self) -> Vec<AccountSample> {
+        let name = |level: &Level| self.configuration.schemas().iter().find(|schema| schema.level.id == level.id);
+        let sample = |level: &Arc<Level>| level.accounts.sample(&name(level)?.level.name);
+        self.levels.iter().filter_map(sample).collect()
+    }
+
     /// Makes a copy. Each is made anew: clones of one header value would share a reference count.
     #[cold]
     fn add_destination<'a>(&self, schema: usize, copy: &'a OnceLock<Arc<Destination>>) -> &'a Arc<Destination> {
         // Made before it is put in place, so that nobody takes a level's lock while others wait for the copy.
-        let made = Arc::new(Destination::new(&self.configuration, schema, &self.levels, &self.upkeep, self.preset));
+        let mut made = Destination::new(&self.configuration, schema, &self.levels, &self.upkeep, self.preset);
+        made.accounts = self.accounts_of(schema).cloned();
+        let made = Arc::new(made);
         copy.get_or_init(|| made)
     }
 }
@@ -130,7 +163,30 @@ impl Destination {
         };
         let uid_headers = (preset == Preset::Kubernetes).then(|| UidHeaders::new(&found.uid, &found.level.uid));
         let (configuration, upkeep) = (Arc::clone(configuration), Arc::clone(upkeep));
-        Self { level, series, long_running, schema, configuration, uid_headers, upkeep }
+        Self {
+            level,
+            series,
+            long_running,
+            schema,
+            configuration,
+            uid_headers,
+            accounts: None,
+            of_routes: Mutex::default(),
+            upkeep,
+        }
+    }
+
+    /// The accounts of requests whose route says what their cost is counted in; `None` if the flow schema says it itself, or if nothing
+    /// depends on it.
+    #[cold]
+    pub(crate) fn accounts_of_route(&self, unit: &CostUnit) -> Option<Arc<SchemaAccounts>> {
+        let mut known = self.of_routes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, accounts)) = known.iter().find(|(known, _)| known == unit) {
+            return accounts.clone();
+        }
+        let accounts = self.level.accounts.of_route(self.schema(), unit);
+        known.push((unit.clone(), accounts.clone()));
+        accounts
     }
 
     /// What kind of service it belongs to.
@@ -149,6 +205,10 @@ impl Destination {
 impl LevelTable {
     pub(crate) fn get(&self, id: LevelId) -> Option<&Arc<Level>> {
         self.0.get(id.index())?.as_ref().filter(|level| level.id == id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Level>> {
+        self.0.iter().flatten()
     }
 }
 
@@ -210,6 +270,6 @@ impl Levels for LevelChanges {
                 level.lock().join_ledger(now, level, *stake, &self.ledger, &mut self.wakers);
             }
         }
-        self.ledger.end_change(&mut self.wakers.handover);
+        self.ledger.end_change(now, &mut self.wakers.handover);
     }
 }

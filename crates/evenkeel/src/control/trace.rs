@@ -6,11 +6,13 @@
 //!
 //! Events about single requests have the level `debug`: under load there are too many of them.
 
+use std::sync::Arc;
 #[cfg(feature = "tracing")]
 use std::time::Duration;
 
 use evenkeel_api::Kind;
 use evenkeel_api::annotations::NotUnderstood;
+use evenkeel_engine::auto_limit::LimitChange;
 #[cfg(feature = "tracing")]
 use evenkeel_engine::controller::ControlledLevel;
 use evenkeel_engine::controller::{Dangling, TooFewSeats, Unusable};
@@ -18,6 +20,15 @@ use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Schema, WorkEstimate};
 
 use crate::control::seat_division::SeatController;
+
+/// What a flow control logs.
+#[derive(Debug, Clone)]
+pub(crate) struct LogChoice {
+    /// The name of its service, if it has one.
+    pub(crate) service: Option<Arc<str>>,
+    /// Whether it warns of objects that cannot be used.
+    pub(crate) warns_of_objects: bool,
+}
 
 /// How the seats were divided, for events that are sent when no lock is held: a subscriber may call the flow control.
 #[derive(Debug)]
@@ -136,6 +147,52 @@ pub(crate) fn no_seats() {
     tracing::warn!("the server has no seats, so hardly any request runs: set `server_concurrency` to at least 1");
 }
 
+/// What has happened to this instance of a fleet (FL-14).
+#[cfg(feature = "fleet")]
+pub(crate) fn fleet(event: evenkeel_fleet::MemberEvent) {
+    #[cfg(feature = "tracing")]
+    match event {
+        evenkeel_fleet::MemberEvent::Registered { .. } => tracing::info!("{event}"),
+        evenkeel_fleet::MemberEvent::RegistrationLost => tracing::warn!("{event}"),
+        // Seats follow the demand many times a minute.
+        _ => tracing::debug!("{event}"),
+    }
+    #[cfg(not(feature = "tracing"))]
+    let _ = event;
+}
+
+/// An instance of a fleet is cut off from etcd, or is so no longer.
+#[cfg(feature = "fleet")]
+pub(crate) fn fleet_footing(footing: evenkeel_fleet::Footing, seats: u32) {
+    #[cfg(feature = "tracing")]
+    match footing {
+        evenkeel_fleet::Footing::Grant => tracing::info!(seats, "the fleet has renewed the grant of this instance"),
+        evenkeel_fleet::Footing::Floor => {
+            tracing::warn!(
+                seats,
+                "etcd has not confirmed the grant of this instance in time: only its floor may be used"
+            );
+        }
+        _ => tracing::error!("etcd has not answered for too long: no request starts until it does"),
+    }
+    #[cfg(not(feature = "tracing"))]
+    let _ = (footing, seats);
+}
+
+/// The limit that finds itself has changed, or has decided not to (AL-7).
+pub(crate) fn limit_changes(log: &LogChoice, changes: &[LimitChange]) {
+    for change in changes {
+        #[cfg(feature = "tracing")]
+        if change.reason.is_routine() && change.from == change.to {
+            tracing::debug!(service = log.service.as_deref(), from = change.from, to = change.to, "limit: {change}");
+        } else {
+            tracing::info!(service = log.service.as_deref(), from = change.from, to = change.to, "limit: {change}");
+        }
+        #[cfg(not(feature = "tracing"))]
+        let _ = (log, change);
+    }
+}
+
 /// A listener has panicked.
 pub(crate) fn listener_panicked() {
     #[cfg(feature = "tracing")]
@@ -178,6 +235,14 @@ pub(crate) fn unkept() {
         "the flow control was built outside of a tokio runtime, so nothing drives it: build it inside a runtime, or use \
          `drive_by_hand` and call `tick` periodically"
     );
+}
+
+// === impl LogChoice ===
+
+impl Default for LogChoice {
+    fn default() -> Self {
+        Self { service: None, warns_of_objects: true }
+    }
 }
 
 // === impl Division ===

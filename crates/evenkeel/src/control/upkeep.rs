@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::task::Waker;
 
 use evenkeel_engine::LevelId;
 use evenkeel_engine::queue_set::Phase;
@@ -15,7 +16,10 @@ use tokio::sync::Notify;
 use crate::control::clock::Clock;
 use crate::control::core::Reschedule;
 use crate::control::counts::ServerMetrics;
+#[cfg(feature = "fleet")]
+use crate::control::fleet::StartGate;
 use crate::control::level::Level;
+use crate::control::limit::Pulse;
 use crate::control::wakers::Wakers;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
@@ -29,7 +33,14 @@ pub(crate) struct Upkeep {
     /// Whether a task looks at the timers. Without one, requests that wait look at the time themselves.
     has_keeper: AtomicBool,
     /// Told when something is due earlier than before.
-    pub(crate) news: Notify,
+    pub(crate) news: Arc<Notify>,
+    /// Whether the fleet allows what is about to start.
+    #[cfg(feature = "fleet")]
+    pub(crate) gate: StartGate,
+    /// How often the limit that finds itself is looked at.
+    pub(crate) pulse: Arc<Pulse>,
+    /// Who is to be woken at a time for which there is no timer: by a clock that is set by hand.
+    wakers: Mutex<Vec<(Instant, Waker)>>,
 }
 
 /// The levels in which something is due, by when.
@@ -49,14 +60,28 @@ pub(crate) struct Keeper(Arc<Upkeep>);
 impl Upkeep {
     pub(crate) fn new(clock: Clock) -> Self {
         let server = ServerMetrics::new(clock.now());
+        let news = Arc::new(Notify::new());
+        let pulse = Arc::new(Pulse::new(Arc::clone(&news)));
         Self {
             clock,
             server,
             schedule: Mutex::new(Schedule::default()),
             wants_reapply: AtomicBool::new(false),
             has_keeper: AtomicBool::new(false),
-            news: Notify::new(),
+            news,
+            #[cfg(feature = "fleet")]
+            gate: StartGate::new(),
+            pulse,
+            wakers: Mutex::default(),
         }
+    }
+
+    /// Something is about to happen in a level. To be called without any lock.
+    #[inline]
+    pub(crate) fn before_event(&self, now: Instant) {
+        self.server.before_event(now);
+        #[cfg(feature = "fleet")]
+        self.gate.check(now, &self.clock);
     }
 
     /// Something is due in a level earlier than before. If the flow control is gone, nothing lingers any more.
@@ -76,10 +101,39 @@ impl Upkeep {
         }
     }
 
-    /// Does what is due in the levels, and tells when something is due next.
+    /// Wakes somebody at that time, when it is next looked at what is due.
+    pub(crate) fn wake_at(&self, at: Instant, waker: &Waker) {
+        let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        if !wakers.iter().any(|(known_at, known)| *known_at == at && known.will_wake(waker)) {
+            wakers.push((at, waker.clone()));
+        }
+        drop(wakers);
+        self.news.notify_one();
+    }
+
+    /// Wakes those whose time has come, and tells when that of the next comes.
+    fn wake_due(&self) -> Option<Instant> {
+        let now = self.clock.now();
+        let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let due: Vec<_> = wakers.extract_if(.., |(at, _)| *at <= now).collect();
+        let next = wakers.iter().map(|(at, _)| *at).min();
+        drop(wakers);
+        for (_, waker) in due {
+            waker.wake();
+        }
+        next
+    }
+
+    /// Does what is due, and tells when something is due next.
     pub(crate) fn handle_timeouts(&self) -> Option<Instant> {
+        let next_waker = self.wake_due();
+        self.handle_level_timeouts().into_iter().chain(next_waker).min()
+    }
+
+    /// Does what is due in the levels, and tells when something is due next in them.
+    fn handle_level_timeouts(&self) -> Option<Instant> {
         loop {
-            // Not in the `match`, which would hold the lock.
+            // Not in the head of the `match`, which would hold the lock for its arms.
             let due = self.lock().next_due(self.clock.now());
             match due {
                 Ok(level) => {
@@ -95,7 +149,7 @@ impl Upkeep {
     /// Does what is due in a level.
     pub(crate) fn handle_timeout(&self, level: &Arc<Level>, wakers: &mut Wakers) {
         let now = self.clock.now();
-        self.server.before_event(now);
+        self.before_event(now);
         let mut core = level.lock_for_event();
         let now = core.at(now);
         let ended = core.handle_timeout(now, wakers);
@@ -136,11 +190,11 @@ impl Upkeep {
         wakers.wake();
     }
 
-    /// Nobody looks at the timers of a level any more: frees the seats of all requests that linger in it, and wakes those that
+    /// Ends the upkeep of a level: frees the seats of all requests that linger in it, and wakes those that
     /// wait, so that they look at the time themselves.
     fn abandon(&self, level: &Level, wakers: &mut Wakers) {
         let now = self.clock.now();
-        self.server.before_event(now);
+        self.before_event(now);
         let mut core = level.lock_for_event();
         let now = core.at(now);
         core.unschedule();

@@ -75,9 +75,9 @@ pub trait HandOver<A, X>: sealed::Sealed {
 
 /// What the layer still needs of a request while it waits.
 pub trait RequestHead: sealed::Sealed + Sized {
-    /// Its head, if it does not get to the service.
+    /// The head of the request, if the request does not get to the service.
     fn into_parts(self) -> Parts;
-    /// Its extensions.
+    /// The extensions of the request.
     fn extensions_mut(&mut self) -> &mut Extensions;
 }
 

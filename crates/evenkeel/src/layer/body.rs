@@ -7,9 +7,11 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
+use crate::control::flow_control::RateFields;
 use crate::control::long_running::LongRunning;
 use crate::control::permit::{HeldPermit, SharedPermit};
 use crate::control::work::Watch;
+use crate::layer::cost;
 
 pin_project! {
     /// The body of a response: that of the service, or a short text of the layer with the reason why there is none.
@@ -39,12 +41,14 @@ pin_project! {
 /// What a request keeps while its response is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    /// Its seats, if it still has some. A request that takes none keeps its place among the long-running ones with it.
+    /// The seats of the request, if it still has some. A request without seats keeps its place among the long-running ones with it.
     pub(crate) permit: Option<HeldPermit>,
-    /// Its place among the watches, if it is one that counts.
+    /// The request's place among the watches, if it is a watch that counts.
     pub(crate) watch: Option<Box<Watch>>,
-    /// Its place among the long-running requests, once it has given its seats back.
+    /// The request's place among the long-running ones, once it has given its seats back.
     pub(crate) long_running: Option<LongRunning>,
+    /// What its response tells of rates, until the head is there.
+    pub(crate) rate_fields: Option<Box<RateFields>>,
 }
 
 // === impl Held ===
@@ -61,9 +65,46 @@ impl Held {
         if self.has_seats() { self.permit.take().map(HeldPermit::into_shared) } else { None }
     }
 
-    /// The request has been let in: a watch counts from now on.
+    /// The service has not done what was asked.
+    pub(crate) fn mark_failed(&self) {
+        if let Some(permit) = &self.permit {
+            permit.mark_failed();
+        }
+    }
+
+    /// The client has left before there was a response.
+    pub(crate) fn mark_left(&self) {
+        if let Some(permit) = &self.permit {
+            permit.mark_left();
+        }
+    }
+
+    /// The response has come to its end.
     #[inline]
-    pub(crate) fn start_watch(&mut self) {
+    fn note_complete(&self) {
+        if let Some(permit) = &self.permit
+            && let Some(account) = permit.account()
+        {
+            cost::note_end(permit, account);
+        }
+    }
+
+    /// A frame of the response.
+    #[inline]
+    fn note_frame(&self, frame: &mut Frame<Bytes>) {
+        if let Some(permit) = &self.permit
+            && let Some(account) = permit.account()
+        {
+            cost::note_frame(permit, account, frame);
+        }
+    }
+
+    /// The request has been let in: a watch counts from now on, and what is cut off teaches nothing of its cost.
+    #[inline]
+    pub(crate) fn start(&mut self) {
+        if let Some(account) = self.permit.as_ref().and_then(|permit| permit.account()) {
+            account.begin_response();
+        }
         if let Some(watch) = &mut self.watch {
             watch.start();
         }
@@ -75,7 +116,12 @@ impl Held {
 impl<B: Body> FlowBody<B> {
     /// The body of the service. One that has ended already keeps nothing.
     pub(crate) fn of_service(body: B, held: Held) -> Self {
-        let held = if body.is_end_stream() { Held::default() } else { held };
+        let held = if body.is_end_stream() {
+            held.note_complete();
+            Held::default()
+        } else {
+            held
+        };
         Self { kind: Kind::Service { body }, held, upgraded: None }
     }
 }
@@ -134,15 +180,24 @@ impl<B: Body<Data = Bytes>> Body for FlowBody<B> {
             KindProjection::Service { mut body } => {
                 // Taken out meanwhile, so that a body that panics gives the seats back before the panic goes on.
                 let held = std::mem::take(this.held);
-                let frame = body.as_mut().poll_frame(context);
-                let goes_on = match &frame {
+                let mut frame = body.as_mut().poll_frame(context);
+                let goes_on = match &mut frame {
                     Poll::Pending => true,
-                    // Nobody may ask again after the last frame: the seats are not kept for that.
-                    Poll::Ready(Some(Ok(_))) => !body.is_end_stream(),
-                    Poll::Ready(Some(Err(_)) | None) => false,
+                    Poll::Ready(Some(Ok(frame))) => {
+                        held.note_frame(frame);
+                        // Servers need not poll again after the last frame, so the seats are given back now.
+                        !body.is_end_stream()
+                    }
+                    Poll::Ready(Some(Err(_))) => {
+                        held.mark_failed();
+                        false
+                    }
+                    Poll::Ready(None) => false,
                 };
                 if goes_on {
                     *this.held = held;
+                } else if !matches!(frame, Poll::Ready(Some(Err(_)))) {
+                    held.note_complete();
                 }
                 frame
             }

@@ -9,6 +9,7 @@ use evenkeel_engine::digest::{DigestError, Query};
 use evenkeel_engine::{RequestInfo, User, WorkEstimate};
 use http::request::Parts;
 
+use crate::control::cost_source::RouteCost;
 use crate::control::work::{EstimateWork, Watch, WorkInput};
 use crate::layer::admitted::RequestOnly;
 use crate::layer::digest::{Digest, Digested};
@@ -105,6 +106,10 @@ impl<X> EstimateWork<X> for BoxWork<X> {
 
     fn watch(&self, request: &RequestInfo<'_>, query: Query<'_>, extra: &X) -> Option<Watch> {
         self.0.watch(request, query, extra)
+    }
+
+    fn route_cost(&self, extra: &X) -> RouteCost<'_> {
+        self.0.route_cost(extra)
     }
 
     fn interested_watches(&self, request: &RequestInfo<'_>, extra: &X) -> Option<u64> {

@@ -186,7 +186,7 @@ impl<'a> From<RequestInfo<'a>> for Digested<'a> {
 impl From<Preset> for PresetDigest {
     fn from(preset: Preset) -> Self {
         match preset {
-            Preset::Plain => Self::Plain(PlainPaths),
+            Preset::Plain | Preset::Llm => Self::Plain(PlainPaths),
             Preset::Kubernetes => Self::Kubernetes(Kubernetes::default()),
         }
     }

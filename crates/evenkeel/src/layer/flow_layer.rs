@@ -13,6 +13,7 @@ use http::Response;
 use http::request::Parts;
 use tower_layer::Layer;
 
+use crate::control::cost_source::CountCost;
 use crate::control::flow_control::FlowControl;
 use crate::control::work::EstimateWork;
 use crate::layer::admitted::{InsertAdmitted, PassAdmitted, RequestOnly};
@@ -97,6 +98,8 @@ impl FlowControl {
                 occupancy: None,
                 deadline: None,
                 refusals: Refusals::Own(RejectionForm::default()),
+                cost_source: None,
+                tells_rates: false,
                 shares_permits: false,
                 allows_system_names: self.preset() == Preset::Kubernetes,
             },
@@ -337,6 +340,21 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// ```
     pub fn share_permits(mut self) -> Self {
         self.rules.settings.shares_permits = true;
+        self
+    }
+
+    /// Who counts what requests cost whose unit is `tokens`: see [`CountCost`](crate::cost::CountCost).
+    pub fn count_cost(mut self, source: impl CountCost) -> Self {
+        self.rules.settings.cost_source = Some(Arc::new(source));
+        self
+    }
+
+    /// Adds the fields `RateLimit` and `RateLimit-Policy` to responses (draft-ietf-httpapi-ratelimit-headers): how the flow of the request
+    /// stands with its rate (`"tenants";r=12;t=3`), and how many requests its level can still take at a time, with the unit
+    /// `concurrent-requests`. It tells clients how busy the service is.
+    #[doc(alias = "ratelimit")]
+    pub fn rate_limit_fields(mut self) -> Self {
+        self.rules.settings.tells_rates = true;
         self
     }
 

@@ -15,9 +15,9 @@ use tower_service::Service;
 
 use crate::control::admit::Waiting;
 use crate::control::permit::{HeldPermit, Permit, SharedPermit};
-use crate::control::work::Watch;
 use crate::layer::admitted::RequestHead;
 use crate::layer::body::{FlowBody, Held};
+use crate::layer::cost;
 use crate::layer::occupancy::Occupancy;
 use crate::layer::refusal::Refusals;
 use crate::layer::rules::Settings;
@@ -41,6 +41,18 @@ pin_project! {
         held: Held,
         course: Course,
     }
+
+    impl<S, Q, B> PinnedDrop for FlowFuture<S, Q, B>
+    where
+        S: Service<Q>,
+    {
+        fn drop(this: Pin<&mut Self>) {
+            // What a service that panics holds has been taken out.
+            if let Stage::Running { .. } = &this.stage {
+                this.held.mark_left();
+            }
+        }
+    }
 }
 
 pin_project! {
@@ -49,13 +61,13 @@ pin_project! {
         /// It waits to be let in. Apart, as whatever holds the request: the future of a request that runs at once is small, and
         /// cheap to move.
         Waiting { waiting: Box<WaitingCall<S, Q>> },
-        /// It has been let in, or needs not be, and the service is not ready.
+        /// The request has been let in, or is not limited, and the service is not ready.
         Readying { call: Option<Box<Call<S, Q>>> },
         /// The service works on it.
         Running { #[pin] future: F },
         /// The service has failed before it got the request.
         Failed { error: Option<E> },
-        /// It does not get to the service.
+        /// The request does not get to the service.
         Refused { response: Option<Box<Response<FlowBody<B>>>> },
         /// The response is there.
         Done,
@@ -98,12 +110,12 @@ where
         waiting: Waiting,
         note_waited: fn(&mut Q, Duration),
         course: Course,
-        watch: Option<Box<Watch>>,
+        held: Held,
         settings: &Settings,
     ) -> Self {
         let (refusals, shares_permit) = (settings.refusals.clone(), settings.shares_permits);
         let waiting = WaitingCall { waiting, call: Some(Box::new(call)), note_waited, refusals, shares_permit };
-        Self { stage: Stage::Waiting { waiting: Box::new(waiting) }, held: Held { watch, ..Held::default() }, course }
+        Self { stage: Stage::Waiting { waiting: Box::new(waiting) }, held, course }
     }
 
     /// Whether the request has been let in and takes seats.
@@ -144,8 +156,8 @@ where
     /// A request that has been let in, or needs not be.
     #[inline]
     pub(crate) fn started(mut service: S, request: Q, mut held: Held, course: Course) -> Self {
-        held.start_watch();
-        // Nobody is to be woken yet: a service that is not ready is asked again when the future is polled.
+        held.start();
+        // No waker is needed yet: a service that is not ready is asked again when the future is polled.
         let stage = match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(())) => Stage::Running { future: service.call(request) },
             Poll::Ready(Err(error)) => {
@@ -183,7 +195,13 @@ where
                         *this.held = held;
                         return Poll::Pending;
                     };
-                    let response = result.map(|response| finish(response, held, *this.course));
+                    let response = match result {
+                        Ok(response) => Ok(finish(response, held, *this.course)),
+                        Err(error) => {
+                            held.mark_failed();
+                            Err(error)
+                        }
+                    };
                     this.stage.set(Stage::Done);
                     return Poll::Ready(response);
                 }
@@ -197,13 +215,17 @@ where
                             Some(call) if waiting.shares_permit => share(&mut call.request, permit),
                             _ => HeldPermit::Own(permit),
                         });
-                        this.held.start_watch();
+                        this.held.start();
                         Stage::Readying { call }
                     }
                     Err(rejected) => {
                         let call = waiting.call.take();
                         let parts = call.map(|call| call.request.into_parts());
-                        Stage::Refused { response: parts.map(|parts| waiting.refusals.respond(rejected, &parts)) }
+                        let mut response = parts.map(|parts| waiting.refusals.respond(*rejected, &parts));
+                        if let (Some(response), Some(fields)) = (&mut response, this.held.rate_fields.take()) {
+                            fields.set(response.headers_mut());
+                        }
+                        Stage::Refused { response }
                     }
                 },
                 StageProjection::Readying { call } => {
@@ -261,10 +283,31 @@ pub(crate) fn share(request: &mut impl RequestHead, permit: Permit) -> HeldPermi
     HeldPermit::Shared(shared)
 }
 
+/// An extension of a response: whatever its status, it does not say that the service has failed. A handler adds it to a response with 429 that
+/// has to do with its client alone, for example.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NotFailed;
+
+/// Whether a service that responds with this status has not done what was asked, perhaps for want of resources (AL-5).
+fn is_failure(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
+}
+
 /// The response of the service, with its headers and its seats.
 fn finish<B: Body>(mut response: Response<B>, mut held: Held, course: Course) -> Response<FlowBody<B>> {
     if let Some(uids) = held.permit.as_ref().and_then(|permit| permit.uid_headers()) {
         uids.set(response.headers_mut());
+    }
+    if let Some(permit) = &held.permit
+        && let Some(account) = permit.account()
+    {
+        cost::note_response(permit, account, &mut response);
+    }
+    if let Some(fields) = held.rate_fields.take() {
+        fields.set(response.headers_mut());
+    }
+    if is_failure(response.status()) && response.extensions().get::<NotFailed>().is_none() {
+        held.mark_failed();
     }
     // What comes after a switch of protocols is as long as a watch, whoever it was that asked for it.
     let status = response.status();

@@ -3,6 +3,7 @@
 pub(crate) mod admitted;
 pub(crate) mod body;
 pub(crate) mod boxed;
+mod cost;
 pub(crate) mod deadline;
 pub(crate) mod digest;
 #[cfg(feature = "axum")]

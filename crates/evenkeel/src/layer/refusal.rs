@@ -31,7 +31,7 @@ pub enum Refusal {
     Undigested(#[from] DigestError),
 }
 
-/// Who makes the responses to requests that do not get to the service.
+/// Makes the responses to requests that do not get to the service.
 #[derive(Clone)]
 pub(crate) enum Refusals {
     /// The layer does.

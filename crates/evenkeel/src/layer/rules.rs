@@ -11,10 +11,12 @@ use http::header::{HeaderValue, UPGRADE};
 use http::request::Parts;
 use http::{Method, Response};
 
-use crate::control::admit::Place;
+use crate::control::admit::ArrivalOutcome;
+use crate::control::cost_source::{Costing, CountCost};
 use crate::control::digests::{DigestId, SharedDigest};
 use crate::control::flow_control::FlowControl;
-use crate::control::request::{Head, Incoming, Patience};
+use crate::control::flow_control::RateFields;
+use crate::control::request::{Head, Incoming, Patience, RunLength};
 use crate::control::work::{EstimateWork, Watch, WorkInput};
 use crate::layer::admitted::HandOver;
 use crate::layer::body::FlowBody;
@@ -48,8 +50,12 @@ pub(crate) struct Settings {
     pub(crate) occupancy: Option<Arc<OccupancyOf>>,
     /// `None` for what requests say themselves.
     pub(crate) deadline: Option<Arc<DeadlineOf>>,
-    /// Who makes the responses to requests that do not get to the service.
+    /// What makes the responses to requests that do not get to the service.
     pub(crate) refusals: Refusals,
+    /// Who counts what requests cost, if somebody does.
+    pub(crate) cost_source: Option<Arc<dyn CountCost>>,
+    /// Whether responses tell clients how they stand with rates and seats (RL-5).
+    pub(crate) tells_rates: bool,
     /// Whether the service gets a share of the permit.
     pub(crate) shares_permits: bool,
     /// Whether names may begin with `system:`.
@@ -61,11 +67,18 @@ pub(crate) type DeadlineOf = dyn Fn(&Parts) -> Option<Duration> + Send + Sync;
 
 /// What becomes of a request.
 pub(crate) enum Verdict<U, X, B> {
-    /// It has arrived at its level.
-    Arrived { place: Place, occupancy: Occupancy, watch: Option<Box<Watch>>, user: U, extra: X },
-    /// It goes to the service at once.
+    /// The request has arrived at its level.
+    Arrived {
+        place: ArrivalOutcome,
+        occupancy: Occupancy,
+        watch: Option<Box<Watch>>,
+        rate_fields: Option<Box<RateFields>>,
+        user: U,
+        extra: X,
+    },
+    /// The request is not limited, and goes to the service at once.
     Unlimited { user: U, extra: X },
-    /// It does not go anywhere.
+    /// The request is refused, with this response.
     Refused(Box<Response<FlowBody<B>>>),
 }
 
@@ -92,7 +105,7 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
             found.info.head = RequestHead::borrowed(&head);
         }
         let refused = |refusal: Refusal| Verdict::Refused(self.settings.refusals.respond(refusal, parts));
-        // Looked at where it is: it is large.
+        // Borrowed rather than moved: it is large.
         let found = match &digested {
             Ok(found) => found,
             Err(error) => return refused(error.clone().into()),
@@ -115,23 +128,32 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
         let wait_limit = self.digest.digest.wait_limit(found);
         let deadline_in = if occupancy == Occupancy::ToTheEnd { self.deadline_of(parts, wait_limit) } else { None };
         let is_watch = occupancy == Occupancy::ToTheHeaders;
+        let run_length = match is_watch {
+            true => RunLength::Watch,
+            false if self.may_be_upgraded(parts) => RunLength::Long,
+            false => RunLength::Ordinary,
+        };
         let watches = self.work.interested_watches(info, extra);
         let attributes = Attributes { user: &user, request: info };
+        let source = self.settings.cost_source.as_deref().map(|source| (source, parts));
         let place = self.settings.flow.take_in(&Incoming {
             attributes,
             estimate: |level: &LevelInfo| self.work.estimate(&WorkInput { attributes, level, query, watches, extra }),
-            patience: Patience { received_ago: Duration::ZERO, deadline_in, wait_limit },
+            patience: &Patience { received_ago: Duration::ZERO, deadline_in, wait_limit },
             head: Some(Head { user: &user, method: &parts.method, uri: &parts.uri }),
             digest: self.digest.id,
-            is_watch,
-            is_long_running: is_watch || self.may_be_upgraded(parts),
+            run_length,
             watches,
             times: parts.extensions.get(),
+            is_within_rate: false,
+            costing: Costing { route: self.work.route_cost(extra), source },
         });
+        // Asked for after it has taken its part.
+        let rate_fields = if self.settings.tells_rates { self.settings.flow.rate_fields(attributes) } else { None };
         let watch = if is_watch { self.work.watch(info, query, extra).map(Box::new) } else { None };
         match digested {
             Ok(Digested { extra, .. }) => {
-                Verdict::Arrived { place, occupancy, watch, user: H::known_user(user), extra }
+                Verdict::Arrived { place, occupancy, watch, rate_fields, user: H::known_user(user), extra }
             }
             Err(error) => refused(error.into()),
         }
@@ -142,7 +164,7 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
     /// are not limited (HF-3). Ordinary clients offer `h2c` with ordinary requests.
     #[inline]
     fn may_be_upgraded(&self, parts: &Parts) -> bool {
-        if self.settings.flow.preset() != Preset::Plain {
+        if self.settings.flow.preset().is_kubernetes() {
             return false;
         }
         let offers = |protocol: &HeaderValue| !protocol.as_bytes().eq_ignore_ascii_case(b"h2c");
@@ -157,7 +179,7 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
         }
         let known = self.digest.digest.occupancy(digested);
         known.unwrap_or_else(|| match self.settings.flow.preset() {
-            Preset::Plain => Occupancy::ToTheEnd,
+            Preset::Plain | Preset::Llm => Occupancy::ToTheEnd,
             Preset::Kubernetes => Occupancy::kubernetes(&digested.info),
         })
     }

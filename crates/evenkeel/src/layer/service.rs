@@ -13,7 +13,7 @@ use http::{Method, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use crate::control::admit::Place;
+use crate::control::admit::ArrivalOutcome;
 use crate::control::permit::HeldPermit;
 use crate::control::work::EstimateWork;
 use crate::layer::admitted::{HandOver, RequestOnly};
@@ -117,23 +117,30 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
         let settings = &self.rules.settings;
         let is_connect = parts.method == Method::CONNECT;
         match verdict {
-            Verdict::Arrived { place, occupancy, watch, user, extra } => match place {
-                Place::Started(permit) => {
+            Verdict::Arrived { place, occupancy, watch, rate_fields, user, extra } => match place {
+                ArrivalOutcome::Started(permit) => {
                     let place = || Some((permit.class(), permit.seats(), permit.queue()));
                     let mut request = H::hand_over(Request::from_parts(parts, body), user, place, extra);
                     let permit =
                         if settings.shares_permits { share(&mut request, permit) } else { HeldPermit::Own(permit) };
-                    let held = Held { permit: Some(permit), watch, long_running: None };
+                    let held = Held { permit: Some(permit), watch, rate_fields, long_running: None };
                     FlowFuture::started(self.inner.clone(), request, held, Course { occupancy, is_connect })
                 }
-                Place::Waiting(waiting) => {
+                ArrivalOutcome::Waiting(waiting) => {
                     let request =
                         H::hand_over(Request::from_parts(parts, body), user, || waiting.class_seats_and_queue(), extra);
                     let call = Call { service: self.inner.clone(), request };
                     let course = Course { occupancy, is_connect };
-                    FlowFuture::waiting(call, waiting, H::note_waited, course, watch, settings)
+                    let held = Held { watch, rate_fields, ..Held::default() };
+                    FlowFuture::waiting(call, waiting, H::note_waited, course, held, settings)
                 }
-                Place::Rejected(rejected) => FlowFuture::refused(settings.refusals.respond(*rejected, &parts)),
+                ArrivalOutcome::Rejected(rejected) => {
+                    let mut response = settings.refusals.respond(*rejected, &parts);
+                    if let Some(fields) = rate_fields {
+                        fields.set(response.headers_mut());
+                    }
+                    FlowFuture::refused(response)
+                }
             },
             Verdict::Unlimited { user, extra } => {
                 let request = H::hand_over(Request::from_parts(parts, body), user, || None, extra);

@@ -7,7 +7,8 @@ use evenkeel_engine::attribution::{FlowKey, FlowNow, LevelUsage, Ranking};
 use evenkeel_engine::time::{Nanos, SECOND};
 use serde::Serialize;
 
-use crate::control::flow_control::{FlowControl, Shared};
+use crate::control::events::CostKind;
+use crate::control::flow_control::{FlowControl, FlowControlShared};
 use crate::control::level::Level;
 
 /// Who used a level within the last minute, and who delayed whom. Made by
@@ -58,6 +59,22 @@ pub struct FlowUsage {
     /// What it has at this moment.
     #[serde(flatten)]
     pub now: FlowMoment,
+    /// What its requests cost that have ended, for each unit that they were counted in. Empty if costs do not count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<FlowCost>,
+}
+
+/// What the requests of a flow cost.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FlowCost {
+    /// What the cost is counted in: `seconds`, `bytes`, `tokens`, or `units` if the service reports it.
+    pub unit: &'static str,
+    /// The cost of all of them.
+    pub cost: f64,
+    /// What they were expected to cost.
+    pub expected: f64,
 }
 
 /// What a flow has at one moment.
@@ -135,9 +152,9 @@ impl FlowControl {
     }
 }
 
-// === impl Shared ===
+// === impl FlowControlShared ===
 
-impl Shared {
+impl FlowControlShared {
     pub(crate) fn flows(&self, count: usize) -> Vec<LevelFlows> {
         let levels = self.known_levels.all();
         levels.iter().filter_map(|(name, level)| self.level_flows(name, level, count)).collect()
@@ -159,19 +176,23 @@ impl LevelFlows {
         let rankings = [&usage.seat_time, &usage.waiting, &usage.rejections, &usage.blamed];
         let heaviest = rankings.iter().flat_map(|ranking| ranking.flows.iter().take(count));
         let present = usage.now.iter().map(|now| now.flow);
-        let keys: BTreeSet<FlowKey> = heaviest.map(|(key, _)| *key).chain(present).collect();
+        let dearest = usage.costs.iter().take(count).map(|cost| cost.flow);
+        let keys: BTreeSet<FlowKey> = heaviest.map(|(key, _)| *key).chain(present).chain(dearest).collect();
         let of = |ranking: &Ranking, key: FlowKey| {
             ranking.flows.iter().find(|(flow, _)| *flow == key).map_or(0, |(_, weight)| *weight)
         };
         let mut rest = rankings.map(|ranking| ranking.total);
-        let mut sums: BTreeMap<FlowId, ([u64; 4], FlowMoment)> = BTreeMap::new();
+        let mut sums: BTreeMap<FlowId, ([u64; 4], FlowMoment, Vec<FlowCost>)> = BTreeMap::new();
         for key in keys {
             // A flow without a name is one of the others until its next request.
             let Some(id) = id(key) else { continue };
             // Long names may be the same where they are cut.
-            let (sum, moment) = sums.entry(id).or_default();
+            let (sum, moment, costs) = sums.entry(id).or_default();
             if let Some(now) = usage.now.iter().find(|now| now.flow == key) {
                 moment.add(now);
+            }
+            for cost in usage.costs.iter().filter(|cost| cost.flow == key) {
+                FlowCost::add_to(costs, cost);
             }
             for (index, ranking) in rankings.iter().enumerate() {
                 let figure = of(ranking, key);
@@ -180,12 +201,12 @@ impl LevelFlows {
             }
         }
         let mut flows: Vec<_> = sums.into_iter().collect();
-        flows.sort_by_key(|(_, (figures, _))| Reverse(*figures));
-        let usage_of = |(id, (figures, now))| FlowUsage { id, figures: FlowFigures::new(figures), now };
+        flows.sort_by_key(|(_, (figures, ..))| Reverse(*figures));
+        let usage_of = |(id, (figures, now, costs))| FlowUsage { id, figures: FlowFigures::new(figures), now, costs };
         let flows = flows.into_iter().map(usage_of).collect();
         let delays = usage.delays.pairs.iter().filter_map(|delay| {
             let behind = delay.behind.map(id);
-            // One that is not known is not the same as nobody.
+            // A flow whose name is not known is not the same as no flow.
             let behind = match behind {
                 Some(None) => return None,
                 Some(known) => known,
@@ -223,6 +244,23 @@ impl FlowMoment {
         self.waiting_now += now.waiting;
         let wait = seconds(u64::try_from(now.wait_longest).unwrap_or_default());
         self.longest_wait_seconds = self.longest_wait_seconds.max(wait);
+    }
+}
+
+// === impl FlowCost ===
+
+impl FlowCost {
+    #[expect(clippy::cast_precision_loss, reason = "figures")]
+    fn add_to(costs: &mut Vec<Self>, more: &evenkeel_engine::attribution::FlowCost) {
+        let Some(unit) = CostKind::of_number(more.unit).map(CostKind::noun) else { return };
+        let (cost, expected) = (more.cost as f64 / 1000.0, more.expected as f64 / 1000.0);
+        match costs.iter_mut().find(|known| known.unit == unit) {
+            Some(known) => {
+                known.cost += cost;
+                known.expected += expected;
+            }
+            None => costs.push(Self { unit, cost, expected }),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use evenkeel::clock::ManualClock;
 use evenkeel::identify::{Anonymous, TrustedHeaders, Unidentified, authenticated};
 use evenkeel::metrics::{MetricsPage, RegisterError};
-use evenkeel::objects::{InvalidObjects, Problems, Report};
+use evenkeel::objects::{InvalidObjects, ObjectsReport, Problems};
 use evenkeel::request::{Admit, Arrived, Class, LongRunning, SharedPermit};
 use evenkeel::service::{AdmittedRequest, FlowBody, Refusal};
 use evenkeel::work::KubernetesWork;
@@ -41,7 +41,7 @@ fn types_are_send_sync_and_debug() {
     is_shared::<ManualClock>();
     is_shared::<MetricsPage>();
     is_shared::<Permit>();
-    is_shared::<Report>();
+    is_shared::<ObjectsReport>();
     is_shared::<SharedPermit>();
     is_shared::<TrustedHeaders>();
     is_error::<InvalidObjects>();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use evenkeel::clock::ManualClock;
-use evenkeel::events::{Arrival, Event, EventKind, LevelNumbers, RequestId};
+use evenkeel::events::{Arrival, Event, EventKind, LevelNumbers, RequestId, RunEnd};
 use evenkeel::{FlowControl, Permit, Rejected, WorkEstimate};
 use evenkeel_engine::queue_set::Rejection;
 
@@ -45,7 +45,7 @@ fn now<F: Future>(future: F) -> Option<F::Output> {
     }
 }
 
-fn arrive(flow: &FlowControl, name: &str) -> Option<Result<Permit, Rejected>> {
+fn arrive(flow: &FlowControl, name: &str) -> Option<Result<Permit, Box<Rejected>>> {
     now(flow.arrive(attributes(&user(name, "tenants")), WorkEstimate::ONE_SEAT))
 }
 
@@ -85,7 +85,10 @@ fn a_listener_is_told_what_becomes_of_each_request() {
         EventKind::Passed { flow, .. } => flow,
         other => panic!("{other:?}"),
     };
-    let finished = |ran, has_failed| EventKind::Finished { ran, lingers: false, is_watch: false, has_failed };
+    let finished = |ran, has_failed| {
+        let end = if has_failed { RunEnd::Failed } else { RunEnd::Done };
+        EventKind::Finished { ran, lingers: false, is_watch: false, end }
+    };
     let started = |waited| EventKind::Started { waited, was_queued: true, is_exempt: false };
     let arrived = |queue_length| EventKind::Arrived { flow: flow_hash, queue_length, waits: true };
     let gave_up = EventKind::GaveUp { waited: seconds(3), reason: Rejection::TimeOut, is_displaced: false };
@@ -190,7 +193,7 @@ fn the_events_of_many_threads_are_those_of_one_level() {
                         let mut arrived = flow.arrive(attributes(&tenant), WorkEstimate::ONE_SEAT);
                         match now(&mut arrived) {
                             Some(Ok(permit)) if turn % 5 == 0 => kept.push(permit),
-                            Some(outcome) => drop(outcome),
+                            Some(end) => drop(end),
                             None if turn % 3 == 0 => drop(arrived),
                             None => {
                                 kept.clear();

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod auto_limit;
 mod auto_traits;
 mod cancellation;
+mod cost_sources;
 mod debug_dumps;
 mod debug_router;
 mod e2e_gone;
@@ -25,6 +27,7 @@ mod layer_readiness;
 mod layer_responses;
 mod layer_rules;
 mod layer_waiting;
+mod learnt_costs;
 mod lingering;
 mod metrics_exposition;
 mod metrics_scenarios;
@@ -36,11 +39,14 @@ mod panics;
 mod plain;
 #[path = "../random_objects/mod.rs"]
 mod random_objects;
+mod rates;
 mod reconfiguration;
+mod recorder;
 mod running_costs;
 mod seat_times;
 #[path = "../service/mod.rs"]
 mod service;
+mod shadow;
 mod short_form;
 mod subscriber;
 mod timeouts;

@@ -153,6 +153,11 @@ fn ob_1_to_ob_5_every_metric_of_the_specification() {
     // What Kubernetes does not have begins with another name (BM-4).
     let ours = ["evenkeel_priority_level_mode", "evenkeel_newcomer_seats", "evenkeel_flow_schema_dangling"];
     names.extend(ours.map(str::to_owned));
+    let without_series = |name: &str| {
+        name.starts_with("evenkeel_limit_") || cfg!(feature = "fleet") && name.starts_with("evenkeel_fleet_")
+    };
+    let announced = evenkeel::metrics::declared().filter(|metric| without_series(metric.name));
+    names.extend(announced.map(|metric| metric.name.to_owned()));
     names.extend(["inflight", "inqueue"].map(|which| format!("apiserver_current_{which}_requests")));
     assert_eq!(families.keys().cloned().collect::<BTreeSet<_>>(), names);
     assert_eq!(families["apiserver_flowcontrol_epoch_advance"].kind, "counter");

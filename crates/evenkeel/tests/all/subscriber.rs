@@ -110,6 +110,8 @@ fn a_subscriber_may_look_at_the_flow_control() {
 #[test]
 fn objects_that_are_of_no_use_are_told_once() {
     let flow = FlowControl::builder().drive_by_hand().build();
+    // Of several under the same objects, one warns.
+    let beside = FlowControl::builder().drive_by_hand().without_object_warnings().build();
     let lost = |name: &str| {
         let schema = FlowSchema::builder(name).priority_level("nowhere");
         Arc::new(schema.rule(|r| r.user("*").everything()).build())
@@ -118,7 +120,11 @@ fn objects_that_are_of_no_use_are_told_once() {
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let objects = Objects { flow_schemas: schemas.iter().map(|name| lost(name)).collect(), ..Objects::default() };
         let onlooker = Onlooker { flow: None, told: Arc::clone(&told) };
-        tracing::subscriber::with_default(onlooker, || flow.apply_stored(objects));
+        let report = tracing::subscriber::with_default(onlooker, || {
+            flow.apply_stored(objects.clone());
+            beside.apply_stored(objects)
+        });
+        assert_eq!(report.dangling.len(), schemas.len());
         let told = told.lock().unwrap();
         told.iter().filter(|one| one.contains("flow schema ignored")).count()
     };

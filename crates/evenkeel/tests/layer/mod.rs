@@ -153,6 +153,15 @@ where
     send(layer, mock, request).now()
 }
 
+/// A service that answers everything with so many bytes.
+pub(crate) fn bytes_of(length: usize) -> Mock {
+    Mock::new(move |_| {
+        let (frames, body) = TestBody::streamed();
+        frames.send(Ok(Frame::data(Bytes::from(vec![b'x'; length])))).unwrap();
+        Reply::Now(Response::new(body))
+    })
+}
+
 /// The whole of a short body.
 pub(crate) async fn text(response: Response<FlowBody<TestBody>>) -> String {
     let bytes = response.into_body().collect().await.unwrap().to_bytes();

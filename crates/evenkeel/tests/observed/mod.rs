@@ -117,7 +117,7 @@ impl Scrape {
 }
 
 /// Asks once.
-pub(crate) fn poll(admit: &mut Arrived) -> Poll<Result<Permit, Rejected>> {
+pub(crate) fn poll(admit: &mut Arrived) -> Poll<Result<Permit, Box<Rejected>>> {
     admit.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 

@@ -11,9 +11,10 @@ use http::Uri;
 
 use super::limits::CLIENTS_MIN;
 use super::{
-    Config, HealthConfig, IdentitySource, Limits, ListenAddress, Problem, RouteTimeouts, Timeouts, TracingConfig,
-    UpstreamAddress, UpstreamConfig, UpstreamTls, own_address, paths,
+    Config, FleetConfig, HealthConfig, IdentitySource, Limits, ListenAddress, Problem, RouteTimeouts, Timeouts,
+    TracingConfig, UpstreamAddress, UpstreamConfig, UpstreamTls, own_address, paths, service_check,
 };
+use super::{HoldWhile, LimitConfig};
 use crate::observe::log;
 use crate::proxy::error_response::{AllowedOrigins, ErrorFormat};
 
@@ -52,8 +53,8 @@ impl Config {
         let mut problems = Problems::default();
         problems.listeners(self);
         problems.admin_hosts(self);
-        problems.upstreams(&self.upstreams);
-        problems.own_address(self);
+        problems.upstreams(self);
+        problems.no_time("dns.period", self.dns.period.unwrap_or(Duration::MAX));
         problems.health(&self.health);
         problems.files(self, look_at);
         problems.0.extend(self.check_short_form());
@@ -64,13 +65,22 @@ impl Config {
         problems.route_timeouts(self);
         problems.limits(&self.limits);
         problems.request_buffer(self);
-        problems.zero("concurrency", u64::from(self.concurrency));
+        problems.zero("concurrency", u64::from(self.concurrency().most()));
+        problems.limit("limit", &self.limit);
+        for (name, service) in &self.services {
+            problems.limit(&format!("services.{name}.limit"), &service.limit);
+        }
+        problems.0.extend(FleetConfig::check(self));
+        problems.zero("flightRecorder.files", self.flight_recorder.files as u64);
         problems.zero("workers", self.workers.map_or(1, |workers| workers as u64));
         if let Err(message) = log::filter(&self.log) {
             problems.add("log.filter", message);
         }
         if !(0.0..=1.0).contains(&self.log.access_sample) {
             problems.add("log.accessSample", "must be a number from 0 to 1");
+        }
+        if !(0.0..=1.0).contains(&self.llm.cached_token_weight) {
+            problems.add("llm.cachedTokenWeight", "must be a number from 0 to 1");
         }
         problems.tracing(&self.tracing);
         problems.0
@@ -105,10 +115,15 @@ impl Problems {
         if config.listen.is_empty() {
             self.add("listen", "there is no address to listen on; name one, as `- address: 127.0.0.1:8080`");
         }
-        for (index, listen) in config.listen.iter().enumerate() {
-            if listen.mode.is_some() && !matches!(listen.address, ListenAddress::Unix(_)) {
+        let clients = config.listen.iter().enumerate();
+        let clients = clients.map(|(index, listen)| (format!("listen[{index}]"), listen));
+        let clients = clients.map(|(field, listen)| (field, &listen.address, listen.mode));
+        let ext_proc = config.ext_proc.iter().map(|envoy| ("extProc".to_owned(), &envoy.address, envoy.mode));
+        let listeners: Vec<_> = clients.chain(ext_proc).collect();
+        for (field, address, mode) in &listeners {
+            if mode.is_some() && !matches!(address, ListenAddress::Unix(_)) {
                 let message = "applies only to Unix sockets (`address: unix:/run/evenkeel.sock`); remove it";
-                self.add(format!("listen[{index}].mode"), message);
+                self.add(format!("{field}.mode"), message);
             }
         }
         if let Some(ListenAddress::Unix(_)) = &config.admin.address {
@@ -116,8 +131,7 @@ impl Problems {
             self.add("admin.address", message);
         }
         let mut taken: Vec<(String, &ListenAddress)> = Vec::new();
-        let listeners = config.listen.iter().enumerate();
-        let listeners = listeners.map(|(index, listen)| (format!("listen[{index}].address"), &listen.address));
+        let listeners = listeners.into_iter().map(|(field, address, _)| (format!("{field}.address"), address));
         let admin = config.admin.address.as_ref().map(|address| ("admin.address".to_owned(), address));
         for (field, address) in listeners.chain(admin) {
             // The system chooses a port of its own for each of these.
@@ -144,27 +158,31 @@ impl Problems {
         }
     }
 
-    fn upstreams(&mut self, upstreams: &[UpstreamConfig]) {
-        if upstreams.is_empty() {
+    fn upstreams(&mut self, config: &Config) {
+        if config.upstreams.is_empty() && config.services.is_empty() && config.ext_proc.is_none() {
             let message = "no upstream is configured; name one, as `- url: http://127.0.0.1:9000` or \
-                           with `--upstream http://127.0.0.1:9000`";
+                           with `--upstream http://127.0.0.1:9000`, or let Envoy ask with `--ext-proc 127.0.0.1:9902`";
             self.add("upstreams", message);
         }
+        self.upstreams_of("upstreams", &config.upstreams, config);
+        for (name, service) in &config.services {
+            self.upstreams_of(&format!("services.{name}.upstream"), &service.upstream, config);
+        }
+        self.0.extend(service_check::check(config));
+    }
+
+    /// Upstreams that serve the same requests.
+    fn upstreams_of(&mut self, list: &str, upstreams: &[UpstreamConfig], config: &Config) {
         for (index, upstream) in upstreams.iter().enumerate() {
-            let field = format!("upstreams[{index}]");
+            let field = format!("{list}[{index}]");
             self.upstream_tls(&format!("{field}.tls"), upstream);
             if !WEIGHTS.contains(&upstream.weight) {
                 self.add(format!("{field}.weight"), format!("must be from {} to {}", WEIGHTS.start(), WEIGHTS.end()));
             }
             if let Some(first) = upstreams[..index].iter().position(|other| other.url == upstream.url) {
-                let message = format!("{} is already upstreams[{first}]; remove it here", upstream.url);
+                let message = format!("{} is already {list}[{first}]; remove it here", upstream.url);
                 self.add(format!("{field}.url"), message);
             }
-        }
-    }
-
-    fn own_address(&mut self, config: &Config) {
-        for (index, upstream) in config.upstreams.iter().enumerate() {
             if config.listen.iter().any(|listen| own_address::is_own(&upstream.url, &listen.address)) {
                 let url = upstream.url.to_string();
                 let message = format!(
@@ -172,7 +190,7 @@ impl Problems {
                      on another port (`listen`, `--listen`)",
                     url.trim_end_matches('/')
                 );
-                self.add(format!("upstreams[{index}].url"), message);
+                self.add(format!("{field}.url"), message);
             }
         }
     }
@@ -211,6 +229,25 @@ impl Problems {
         }
     }
 
+    fn limit(&mut self, field: &str, limit: &LimitConfig) {
+        let Some(HoldWhile { url, metric, above }) = &limit.hold_while else { return };
+        let is_page = |url: &Uri| matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some();
+        if !url.parse().is_ok_and(|url| is_page(&url)) {
+            let message = "must be the URL of a page of metrics, as `http://127.0.0.1:8000/metrics`";
+            self.add(format!("{field}.holdWhile.url"), message);
+        }
+        if metric.is_empty() || !metric.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':'))
+        {
+            self.add(
+                format!("{field}.holdWhile.metric"),
+                "must be the name of a metric, as `vllm:num_requests_waiting`",
+            );
+        }
+        if !above.is_finite() {
+            self.add(format!("{field}.holdWhile.above"), "must be a number");
+        }
+    }
+
     fn health(&mut self, health: &HealthConfig) {
         self.zero("health.failures", u64::from(health.failures));
         self.no_time("health.pause", health.pause);
@@ -235,7 +272,7 @@ impl Problems {
         paths::visit(&mut config.clone(), &mut |field, path| {
             if path.as_os_str().is_empty() {
                 self.add(field, "is missing; name a file");
-            } else if paths::MADE.contains(&field) {
+            } else if paths::is_made(field) {
                 // The file is made when the gateway starts.
             } else if let Err(error) = look_at(path) {
                 self.add(field, format!("{}: {error}; {}", path.display(), advice(&error)));
@@ -246,7 +283,8 @@ impl Problems {
     fn identity(&mut self, config: &Config) {
         let mut listeners = config.listen.iter().filter_map(|listen| listen.tls.as_ref());
         let asks_for_certificates = listeners.any(|tls| tls.client_ca.is_some());
-        self.0.extend(config.identity.check(asks_for_certificates));
+        // Envoy says which certificate a client has shown to it.
+        self.0.extend(config.identity.check(asks_for_certificates || config.ext_proc.is_some()));
     }
 
     fn requests(&mut self, config: &Config) {

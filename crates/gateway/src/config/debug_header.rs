@@ -1,4 +1,4 @@
-//! Who may ask the gateway what it has decided about a request.
+//! The setting that says which clients may ask the gateway what it has decided about a request.
 
 use evenkeel_engine::User;
 use serde::{Deserialize, Serialize};

@@ -43,7 +43,7 @@ pub enum LogFormat {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum AccessLogFormat {
-    /// There is none.
+    /// No log.
     #[default]
     Off,
     /// An object of JSON a line, which `evenkeel replay` reads.

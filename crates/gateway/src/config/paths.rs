@@ -1,31 +1,37 @@
 //! All settings that are paths.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::Config;
+use super::{Config, ServiceConfig, UpstreamConfig};
 
-/// The files that the gateway makes itself.
-pub(super) const MADE: [&str; 2] = ["log.accessFile", "takeoverSocket"];
+/// Whether a setting names a file that the gateway makes itself.
+pub(super) fn is_made(field: &str) -> bool {
+    matches!(field, "log.accessFile" | "takeoverSocket" | "fleet.lockFile") || field.ends_with("limit.stateFile")
+}
 
 /// Shows every path that is set, with the name of its setting.
 pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)) {
-    for (index, listen) in config.listen.iter_mut().enumerate() {
-        if let Some(tls) = &mut listen.tls {
-            see(&format!("listen[{index}].tls.certificate"), &mut tls.certificate);
-            see(&format!("listen[{index}].tls.key"), &mut tls.key);
+    let listeners = config.listen.iter_mut().enumerate();
+    let listeners = listeners.map(|(index, listen)| (format!("listen[{index}].tls"), &mut listen.tls));
+    let for_envoy = config.ext_proc.iter_mut().map(|ext_proc| ("extProc.tls".to_owned(), &mut ext_proc.tls));
+    for (field, tls) in listeners.chain(for_envoy) {
+        if let Some(tls) = tls {
+            see(&format!("{field}.certificate"), &mut tls.certificate);
+            see(&format!("{field}.key"), &mut tls.key);
             if let Some(path) = &mut tls.client_ca {
-                see(&format!("listen[{index}].tls.clientCa"), path);
+                see(&format!("{field}.clientCa"), path);
             }
         }
     }
     if let Some(path) = &mut config.admin.token_file {
         see("admin.tokenFile", path);
     }
-    for (index, upstream) in config.upstreams.iter_mut().enumerate() {
+    for (field, upstream) in upstreams_of(&mut config.upstreams, &mut config.services) {
         let tls = &mut upstream.tls;
         for (name, path) in [("ca", &mut tls.ca), ("certificate", &mut tls.certificate), ("key", &mut tls.key)] {
             if let Some(path) = path {
-                see(&format!("upstreams[{index}].tls.{name}"), path);
+                see(&format!("{field}.tls.{name}"), path);
             }
         }
     }
@@ -34,6 +40,17 @@ pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)
     }
     if let Some(path) = &mut config.log.access_file {
         see("log.accessFile", path);
+    }
+    if let Some(path) = &mut config.limit.state_file {
+        see("limit.stateFile", path);
+    }
+    for (name, service) in &mut config.services {
+        if let Some(path) = &mut service.limit.state_file {
+            see(&format!("services.{name}.limit.stateFile"), path);
+        }
+    }
+    if let Some(fleet) = &mut config.fleet {
+        fleet.visit_paths(see);
     }
     if let Some(path) = &mut config.takeover_socket {
         see("takeoverSocket", path);
@@ -51,4 +68,17 @@ pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)
         }
     }
     config.identity.visit_paths(see);
+}
+
+/// All upstreams, with the names of their settings.
+fn upstreams_of<'a>(
+    upstreams: &'a mut [UpstreamConfig],
+    services: &'a mut BTreeMap<String, ServiceConfig>,
+) -> impl Iterator<Item = (String, &'a mut UpstreamConfig)> {
+    let own = upstreams.iter_mut().enumerate().map(|(index, upstream)| (format!("upstreams[{index}]"), upstream));
+    let of_services = services.iter_mut().flat_map(|(name, service)| {
+        let field = move |index| format!("services.{name}.upstream[{index}]");
+        service.upstream.iter_mut().enumerate().map(move |(index, upstream)| (field(index), upstream))
+    });
+    own.chain(of_services)
 }

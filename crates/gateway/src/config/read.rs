@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use evenkeel_api::GROUP;
 use evenkeel_api::decode::{Node, Position, Problems, SyntaxError, Value, parse_yaml};
 use evenkeel_api::short::{self, ShortForm, is_short_form};
+use evenkeel_api::{GROUP, Preset};
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, Options};
 
 use super::{Config, paths, wording};
@@ -21,7 +21,7 @@ pub enum ConfigError {
         /// Why.
         source: std::io::Error,
     },
-    /// Its levels and matches are wrong.
+    /// The levels and matches of the file are wrong.
     #[error("{0}")]
     Short(Problems),
     /// The file is no configuration.
@@ -46,9 +46,14 @@ const BYTES_MAX: usize = 1 << 20;
 impl Config {
     /// Reads the settings of a file. Paths in it that are relative are relative to the folder of the file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        Self::read_for(path, None)
+    }
+
+    /// Reads the settings of a file for this preset, whichever the file names.
+    pub fn read_for(path: &Path, preset: Option<Preset>) -> Result<Self, ConfigError> {
         let text = evenkeel_files::read_to_string(path)
             .map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
-        let mut config = Self::parse(&path.display().to_string(), &text)?;
+        let mut config = Self::parse_for(&path.display().to_string(), &text, preset)?;
         if let Some(folder) = path.parent() {
             paths::visit(&mut config, &mut |_, path| *path = folder.join(&*path));
         }
@@ -64,12 +69,16 @@ impl Config {
     /// upstreams: [{url: http://127.0.0.1:9000}]
     /// concurrency: 40
     /// ")?;
-    /// assert_eq!(config.concurrency, 40);
+    /// assert_eq!(config.concurrency, Some(40.into()));
     /// let error = Config::parse("evenkeel.yaml", "timeouts: {idle: 5}").unwrap_err();
     /// assert!(error.to_string().starts_with("evenkeel.yaml:1:18: timeouts.idle: \"5\" is not a duration"));
     /// # Ok::<(), evenkeel_gateway::config::ConfigError>(())
     /// ```
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::parse_for(name, text, None)
+    }
+
+    fn parse_for(name: &str, text: &str, preset: Option<Preset>) -> Result<Self, ConfigError> {
         let fault = |line, column, message| ConfigError::Text { file: name.to_owned(), line, column, message };
         if text.len() > BYTES_MAX {
             return Err(fault(
@@ -80,10 +89,10 @@ impl Config {
         }
         // Nothing said is not the same as nothing: a file of comments means the defaults.
         if text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#')) {
-            return Ok(Self::default());
+            return Ok(Self::for_preset(preset.unwrap_or_default()));
         }
         check_short_form(name, text)?;
-        serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
+        let mut config: Self = serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
             let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
             let at = Position { line: position(line), column: position(column) };
             let documents = match parse_yaml(text.as_bytes()) {
@@ -104,7 +113,10 @@ impl Config {
             let field = field.unwrap_or_default();
             let message = wording::message(&error, &field, found.map(|node| &node.value));
             fault(line, column, if field.is_empty() { message } else { format!("{field}: {message}") })
-        })
+        })?;
+        config.preset = preset.unwrap_or(config.preset);
+        config.fill_in(|field| is_said(text, field));
+        Ok(config)
     }
 
     /// Where a setting is in a file, as `evenkeel.yaml:3:1`, if it is there. `field` is a name as those of
@@ -118,7 +130,8 @@ impl Config {
     /// The settings as text that [`parse`](Self::parse) reads back: all of them, those not given included.
     pub fn to_yaml(&self) -> String {
         // The types hold nothing that YAML could not; an error would be a mistake in them, which a test looks for.
-        serde_saphyr::to_string(self).unwrap_or_else(|error| format!("# {error}\n"))
+        let all = Self { concurrency: Some(self.concurrency()), ..self.clone() };
+        serde_saphyr::to_string(&all).unwrap_or_else(|error| format!("# {error}\n"))
     }
 }
 
@@ -179,6 +192,13 @@ fn field_at(root: &Node, at: Position) -> (String, &Node) {
         node = next;
     }
     (field, node)
+}
+
+/// Whether a text has a setting, as `timeouts.queue`.
+fn is_said(text: &str, field: &str) -> bool {
+    let Ok(documents) = parse_yaml(text.as_bytes()) else { return false };
+    let Some(root) = documents.first().map(|document| &document.root) else { return false };
+    field.split('.').try_fold(root, |node, name| node.get(name)).is_some()
 }
 
 /// The place of a setting, or of the part of it that there is: `concurrency`, `listen[0].address`.

@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ResponsesConfig {
-    /// The form of their bodies. The default is `problem`, and `status` under the preset `kubernetes`.
+    /// The form of their bodies. The default is `problem`, `llm` under the preset `llm`, and `status` under the preset `kubernetes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<ResponseFormat>,
     /// The body of the format `template`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<ResponseTemplate>,
+    /// Whether all responses have the fields `RateLimit` and `RateLimit-Policy`, which tell clients how they stand.
+    pub rate_limit_fields: bool,
 }
 
 /// The form of an error response's body. gRPC calls get a status of gRPC, whatever this is.
@@ -30,6 +32,8 @@ pub enum ResponseFormat {
     OpenAi,
     /// As the API of Anthropic has it, which its clients understand.
     Anthropic,
+    /// As the API that a request is for has it: `OpenAI`'s, Anthropic's or Ollama's, by its path and headers.
+    Llm,
     /// A text of one's own.
     Template,
 }
@@ -68,7 +72,7 @@ pub enum Preflights {
     /// Their clients have to be identified, as those of other requests.
     #[default]
     Authenticate,
-    /// They are passed on as requests of nobody.
+    /// Preflight requests are passed on as anonymous requests.
     Pass,
 }
 
@@ -79,6 +83,7 @@ impl ResponsesConfig {
     pub fn format(&self, preset: Preset) -> ResponseFormat {
         self.format.unwrap_or(match preset {
             Preset::Plain => ResponseFormat::Problem,
+            Preset::Llm => ResponseFormat::Llm,
             Preset::Kubernetes => ResponseFormat::Status,
         })
     }

@@ -1,5 +1,6 @@
 //! Levels and matches in the settings (SF-1): what they stand for, and what is wrong with them.
 
+use evenkeel::cost::CostUnit;
 use evenkeel_api::Preset;
 use evenkeel_api::short::ShortForm;
 use evenkeel_engine::controller::Objects;
@@ -40,10 +41,22 @@ impl Config {
             add(first.to_owned(), message.to_owned());
         }
         for (index, route) in self.requests.routes.iter().enumerate() {
-            if names_resource(route) {
+            // Requests of language models are known by their model, which matches know.
+            if names_resource(route) && route.cost != Some(CostUnit::Tokens) {
                 let message = "requests of this route are known by their resource, while `match` knows methods and paths; remove \
                                `resource`, or write objects (`objects`) instead of `levels` and `match`";
                 add(format!("requests.routes[{index}]"), message.to_owned());
+            }
+        }
+        let by_model =
+            self.requests.routes.iter().filter(|route| names_resource(route) && route.cost == Some(CostUnit::Tokens));
+        for route in by_model {
+            let path = &route.path;
+            for (index, _) in self.matches.iter().enumerate().filter(|(_, rule)| rule.names_path(path)) {
+                let message = format!(
+                    "requests for {path} are known by their model, so this match does not see them; write `model`, or no path"
+                );
+                problems.push(Problem::new(format!("match[{index}].path"), message));
             }
         }
         problems

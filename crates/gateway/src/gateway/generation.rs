@@ -2,30 +2,60 @@
 
 use std::sync::Arc;
 
+use evenkeel::FlowControl;
 use evenkeel_identity::RequestRules;
 
-use crate::config::{AccessLogFormat, Config};
+use crate::config::{AccessLogFormat, Config, DEFAULT_SERVICE, UpstreamConfig};
 use crate::gateway::StartError;
+use crate::gateway::flow_controls::FlowControls;
 use crate::identity::{self, Identification};
+use crate::llm::LlmService;
 use crate::observe::Ended;
 use crate::observe::access_log::AccessLogWriter;
-use crate::observe::metrics::{GatewayMetrics, UpstreamMetrics};
+use crate::observe::metrics::{GatewayMetrics, MetricsOfUpstreams, UpstreamLabels};
 use crate::observe::spans::SpanExporter;
-use crate::proxy::upstream::UpstreamTarget;
+use crate::proxy::service_table::ServiceTable;
+use crate::proxy::upstream::{UpstreamSource, UpstreamTarget, look_up_all};
 use crate::tls::{ClientTls, Refresh, TlsError};
 
 /// What follows from the settings at one time. Requests keep the generation that they began with.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Generation {
     pub(crate) config: Arc<Config>,
     pub(crate) identification: Arc<Identification>,
     pub(crate) rules: RequestRules,
-    /// In the order of the settings.
-    pub(crate) upstreams: Vec<Arc<UpstreamTarget>>,
+    /// The services in the order of the settings, and the pool of `upstreams`, if there are any, behind them.
+    pub(crate) pools: Vec<ServicePool>,
+    /// Which service a request belongs to, if there are services.
+    pub(crate) services: Option<Arc<ServiceTable>>,
     /// Writes the access log, if there is one.
     pub(crate) access_log: Option<AccessLogWriter>,
     /// Exports the spans of requests, if there is tracing.
     pub(crate) spans: Option<SpanExporter>,
+}
+
+/// Upstreams that serve the same requests, with seats of their own.
+#[derive(Debug, Clone)]
+pub(crate) struct ServicePool {
+    /// The name of the service. Without services there is none.
+    pub(crate) service: Option<Arc<str>>,
+    pub(crate) flow: FlowControl,
+    /// What is known of its language models, if it has any.
+    pub(crate) llm: Arc<LlmService>,
+    /// What takes the place of the service's path.
+    pub(crate) replace_path: Option<Box<str>>,
+    /// Its upstreams in the settings, in their order.
+    pub(crate) sources: Vec<Arc<UpstreamSource>>,
+    /// All their addresses, in the same order.
+    pub(crate) upstreams: Vec<Arc<UpstreamTarget>>,
+}
+
+/// A pool in the settings.
+struct PoolConfig<'a> {
+    service: Option<Arc<str>>,
+    flow: FlowControl,
+    replace_path: Option<&'a str>,
+    upstreams: &'a [UpstreamConfig],
 }
 
 // === impl Generation ===
@@ -37,8 +67,9 @@ impl Generation {
         config: Config,
         before: Option<&Self>,
         metrics: &GatewayMetrics,
+        flows: &FlowControls,
     ) -> Result<Self, StartError> {
-        if config.upstreams.is_empty() {
+        if !config.has_upstreams() && config.ext_proc.is_none() {
             return Err(StartError::NoUpstream);
         }
         let is_same =
@@ -47,15 +78,9 @@ impl Generation {
             Some(before) => before.rules.clone(),
             None => RequestRules::new(&config.requests, config.preset)?,
         };
-        let known = config.upstreams.iter().enumerate().map(|(index, upstream)| {
-            let kept = before.filter(|before| before.config.health == config.health).and_then(|before| {
-                let index = before.config.upstreams.iter().position(|other| other == upstream)?;
-                before.upstreams.get(index).cloned()
-            });
-            let made = || UpstreamTarget::new(index, upstream, &config, metrics.workers()).map(Arc::new);
-            kept.map_or_else(made, Ok)
-        });
-        let upstreams = known.collect::<Result<_, TlsError>>()?;
+        let config = Arc::new(config);
+        let pools = Self::pools(&config, before, metrics, flows).await?;
+        let services = (!config.services.is_empty()).then(|| Arc::new(ServiceTable::new(&config.services)));
         let identification = match before.filter(|before| before.config.identity == config.identity) {
             Some(before) => Arc::clone(&before.identification),
             None => Self::identification(&config, metrics).await?,
@@ -63,10 +88,64 @@ impl Generation {
         let access_log = Self::access_log(&config, before, metrics)?;
         let spans_before = before.and_then(|before| before.spans.as_ref());
         let spans = SpanExporter::open(&config.tracing, spans_before, metrics.spans())?;
-        Ok(Self { config: Arc::new(config), identification, rules, upstreams, access_log, spans })
+        Ok(Self { config, identification, rules, pools, services, access_log, spans })
     }
 
-    /// Who writes the access log. The thread is kept as long as its file is the same.
+    /// The pools. Names that are new are looked up.
+    async fn pools(
+        config: &Arc<Config>,
+        before: Option<&Self>,
+        metrics: &GatewayMetrics,
+        flows: &FlowControls,
+    ) -> Result<Vec<ServicePool>, TlsError> {
+        let (mut new, mut pools) = (Vec::new(), Vec::new());
+        for pool in configured(config, flows) {
+            let before = before.and_then(|before| before.pools.iter().find(|known| known.service == pool.service));
+            let mut sources = Vec::with_capacity(pool.upstreams.len());
+            for (index, upstream) in pool.upstreams.iter().enumerate() {
+                let mut known = before.into_iter().flat_map(|before| &before.sources);
+                if let Some(known) = known.find(|known| known.is_as_in(upstream, config)) {
+                    sources.push(Arc::clone(known));
+                    continue;
+                }
+                let group = match pool.service.as_deref().filter(|service| *service != DEFAULT_SERVICE) {
+                    Some(service) => format!("services.{service}.upstream[{index}]"),
+                    None => format!("upstreams[{index}]"),
+                };
+                let labels = UpstreamLabels::of(upstream, pool.service.clone());
+                let opened = UpstreamSource::open(&group, labels, upstream, config, metrics.workers())?;
+                sources.push(Arc::new(opened));
+                new.extend(sources.last().filter(|source| source.has_name()).cloned());
+            }
+            pools.push(ServicePool {
+                service: pool.service,
+                flow: pool.flow,
+                llm: before.map(|before| Arc::clone(&before.llm)).unwrap_or_default(),
+                replace_path: pool.replace_path.map(Into::into),
+                sources,
+                upstreams: Vec::new(),
+            });
+        }
+        look_up_all(new).await;
+        Ok(pools.into_iter().map(ServicePool::renewed).collect())
+    }
+
+    /// The same with the addresses that upstreams have now.
+    pub(crate) fn renewed(&self) -> Self {
+        Self { pools: self.pools.iter().cloned().map(ServicePool::renewed).collect(), ..self.clone() }
+    }
+
+    /// All addresses of all upstreams.
+    pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<UpstreamTarget>> {
+        self.pools.iter().flat_map(|pool| &pool.upstreams)
+    }
+
+    /// All upstreams of the settings.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Arc<UpstreamSource>> {
+        self.pools.iter().flat_map(|pool| &pool.sources)
+    }
+
+    /// The writer of the access log. Its thread is kept as long as its file is the same.
     fn access_log(
         config: &Config,
         before: Option<&Self>,
@@ -100,12 +179,52 @@ impl Generation {
     }
 
     /// The counters of the upstreams.
-    pub(crate) fn upstream_metrics(&self) -> Vec<UpstreamMetrics> {
-        self.upstreams.iter().map(|known| known.metrics.clone()).collect()
+    pub(crate) fn upstream_metrics(&self) -> MetricsOfUpstreams {
+        MetricsOfUpstreams {
+            llm: self.pools.iter().map(|pool| (pool.service.clone(), Arc::clone(&pool.llm))).collect(),
+            targets: self.upstreams().map(|known| known.metrics.clone()).collect(),
+            lookups: self.sources().filter_map(|source| source.lookup_metrics()).collect(),
+        }
     }
 
     /// The certificates that are shown to upstreams, and the authorities that are trusted for upstreams.
     pub(crate) fn files(&self) -> impl Iterator<Item = Arc<dyn Refresh>> {
-        self.upstreams.iter().filter_map(|known| known.tls.as_ref().map(ClientTls::files))
+        self.sources().filter_map(|source| source.tls().map(ClientTls::files))
+    }
+}
+
+/// The pools of the settings: the services, and that of `upstreams`.
+fn configured<'a>(config: &'a Config, flows: &FlowControls) -> Vec<PoolConfig<'a>> {
+    let mut pools: Vec<_> = (config.services.iter())
+        .map(|(name, service)| PoolConfig {
+            service: Some((&**name).into()),
+            flow: flows.of(name, config),
+            replace_path: service.replace_path.as_deref(),
+            upstreams: &service.upstream,
+        })
+        .collect();
+    if config.has_default_pool() {
+        pools.push(PoolConfig {
+            service: (!config.services.is_empty()).then(|| DEFAULT_SERVICE.into()),
+            flow: flows.default().clone(),
+            replace_path: None,
+            upstreams: &config.upstreams,
+        });
+    }
+    pools
+}
+
+// === impl ServicePool ===
+
+impl ServicePool {
+    /// Whether it is for requests that belong to no service.
+    pub(crate) fn is_default(&self) -> bool {
+        self.service.as_deref().is_none_or(|service| service == DEFAULT_SERVICE)
+    }
+
+    /// The same with the addresses that upstreams have now.
+    fn renewed(self) -> Self {
+        let upstreams = self.sources.iter().flat_map(|source| source.targets().to_vec()).collect();
+        Self { upstreams, ..self }
     }
 }

@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use evenkeel::FlowControl;
 use evenkeel_api::Object;
-use evenkeel_engine::controller::{Objects, TooFewSeats};
+use evenkeel_engine::controller::Objects;
 
+use super::StartError;
 use super::findings::Findings;
+use super::flow_controls::FlowControls;
 use crate::observe::metrics::{Edit, GatewayMetrics, ObjectChange};
 
 /// The objects that govern, and who is told of new ones.
 #[derive(Debug)]
 pub(super) struct Governing {
-    pub(super) flow: FlowControl,
+    pub(super) flows: Arc<FlowControls>,
     pub(super) metrics: GatewayMetrics,
     pub(super) findings: Findings,
     pub(super) last: Objects,
@@ -24,10 +25,9 @@ pub(super) struct Governing {
 impl Governing {
     /// Lets these objects govern, unless there are fewer seats than levels that have to have one. The flow control warns of
     /// those that are of no use.
-    pub(super) fn apply(&mut self, objects: Objects) -> Result<(), TooFewSeats> {
-        self.flow.check_objects(&objects)?;
-        self.flow.apply_stored(objects.clone());
-        self.findings.look_for(&objects, &self.flow);
+    pub(super) fn apply(&mut self, objects: Objects) -> Result<(), StartError> {
+        self.flows.apply(&objects)?;
+        self.findings.look_for(&objects, self.flows.default());
         self.metrics.objects_applied(changes(&self.last, &objects));
         self.last = objects;
         Ok(())

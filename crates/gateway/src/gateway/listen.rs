@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use super::{StartError, each_of};
 use crate::config::{Config, ListenAddress, ListenConfig};
-use crate::proxy::worker::{ListenerRules, Listening};
+use crate::proxy::worker::{ListenerRules, Listening, Spoken};
 use crate::sockets::{InheritedSockets, ListenSocket, SocketFile, bind_tcp, bind_unix, distribute};
 use crate::tls::{ListenerTls, Refresh};
 
 /// The listeners of all workers.
 #[derive(Default)]
 pub(super) struct Listeners {
-    /// Where they listen.
-    pub(super) addresses: Vec<SocketAddr>,
+    pub(super) addresses: ListeningAddresses,
     pub(super) of_workers: Vec<Vec<Listening>>,
     /// Certificates and keys.
     pub(super) tls_files: Vec<Arc<dyn Refresh>>,
@@ -24,6 +23,14 @@ pub(super) struct Listeners {
     pub(super) offered: Vec<ListenSocket>,
 }
 
+/// Where they listen.
+#[derive(Debug, Default)]
+pub(super) struct ListeningAddresses {
+    pub(super) for_clients: Vec<SocketAddr>,
+    /// Where Envoy asks.
+    pub(super) for_envoy: Vec<SocketAddr>,
+}
+
 /// Opens all listeners. Sockets that listen there already are used.
 pub(super) fn listen(
     config: &Config,
@@ -31,22 +38,49 @@ pub(super) fn listen(
     inherited: &mut InheritedSockets,
 ) -> Result<Listeners, StartError> {
     let mut listeners = Listeners { of_workers: (0..workers).map(|_| Vec::new()).collect(), ..Listeners::default() };
-    for (index, listen) in config.listen.iter().enumerate() {
-        let open = |tls| ListenerTls::open(tls, &format!("listen[{index}].tls"));
-        let tls = listen.tls.as_ref().map(open).transpose()?.map(Arc::new);
-        listeners.tls_files.extend(tls.as_ref().map(|tls| tls.files()));
-        let rules = Arc::new(ListenerRules { tls, proxy_protocol_from: listen.proxy_protocol_from.clone() });
-        match &listen.address {
-            ListenAddress::Unix(path) => listeners.open_unix(listen, path, &rules, inherited)?,
-            address => listeners.open_tcp(address, &rules, inherited)?,
-        }
+    // Without upstreams there is nothing that clients could ask for.
+    let for_clients = if config.has_upstreams() { &*config.listen } else { &[] };
+    for (index, listen) in for_clients.iter().enumerate() {
+        listeners.open(listen, &format!("listen[{index}]"), Spoken::Http, inherited)?;
+    }
+    if let Some(listen) = &config.ext_proc {
+        listeners.open(&listen.listen(), "extProc", Spoken::ExtProc, inherited)?;
     }
     Ok(listeners)
+}
+
+// === impl ListeningAddresses ===
+
+impl ListeningAddresses {
+    fn add(&mut self, address: SocketAddr, spoken: Spoken) {
+        match spoken {
+            Spoken::Http => self.for_clients.push(address),
+            Spoken::ExtProc => self.for_envoy.push(address),
+        }
+    }
 }
 
 // === impl Listeners ===
 
 impl Listeners {
+    /// Opens one of the settings' listeners, which errors call by this name.
+    fn open(
+        &mut self,
+        listen: &ListenConfig,
+        name: &str,
+        spoken: Spoken,
+        inherited: &mut InheritedSockets,
+    ) -> Result<(), StartError> {
+        let open = |tls| ListenerTls::open(tls, &format!("{name}.tls"));
+        let tls = listen.tls.as_ref().map(open).transpose()?.map(Arc::new);
+        self.tls_files.extend(tls.as_ref().map(|tls| tls.files()));
+        let rules = Arc::new(ListenerRules { tls, proxy_protocol_from: listen.proxy_protocol_from.clone(), spoken });
+        match &listen.address {
+            ListenAddress::Unix(path) => self.open_unix(listen, path, &rules, inherited),
+            address => self.open_tcp(address, &rules, inherited),
+        }
+    }
+
     fn open_tcp(
         &mut self,
         listen: &ListenAddress,
@@ -64,7 +98,7 @@ impl Listeners {
             Ok((sockets.first().and_then(|socket| socket.name().parse().ok()).unwrap_or(address), sockets))
         };
         for (address, sockets) in each_of(listen, bind, fault)? {
-            self.addresses.push(address);
+            self.addresses.add(address, rules.spoken);
             self.add(sockets, rules).map_err(|error| fault(address, error))?;
         }
         Ok(())

@@ -1,10 +1,12 @@
 //! Puts the parts together: listeners, workers, flow control, objects, and the admin endpoint.
 
 mod findings;
+pub(crate) mod flow_controls;
 pub(crate) mod generation;
 mod governing;
 mod listen;
 mod reconfigure;
+mod shadowing;
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel::FlowControl;
-use evenkeel::division::Borrowing;
 use evenkeel_api::short::ShortForm;
 use evenkeel_engine::controller::{Objects, TooFewSeats};
 use evenkeel_identity::RequestRulesError;
@@ -22,13 +23,20 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::config::{Config, ListenAddress};
+use crate::fleet::{self, FleetError};
+use crate::flight;
 use crate::identity::IdentityError;
+use crate::limit;
+use crate::observe::ServiceFlow;
 use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, InEffect, SettingsInEffect, TOKEN_VARIABLE};
 use crate::observe::dashboard::{Frames, Recording, Sources, UpstreamReading};
 use crate::proxy::buffers::BufferedBytes;
 use findings::Findings;
-use generation::Generation;
+use flow_controls::FlowControls;
+use generation::{Generation, ServicePool};
 use governing::Governing;
+use listen::ListeningAddresses;
+use shadowing::ShadowFiles;
 
 pub use reconfigure::Reconfigured;
 
@@ -37,7 +45,7 @@ use crate::observe::log::RejectionLog;
 use crate::observe::metrics::GatewayMetrics;
 use crate::observe::spans::TracingError;
 use crate::observe::{Ended, Phase, Readiness};
-use crate::proxy::upstream::compare_upstreams;
+use crate::proxy::upstream::{compare_upstreams, follow_names};
 use crate::proxy::worker::{ClientQuotas, SharedByWorkers, Stage, WorkerThread};
 use crate::sockets::{InheritedSockets, ListenSocket, Offer, SocketFile, TakeoverError};
 use crate::timeouts::Elapsed;
@@ -46,9 +54,9 @@ use crate::tls::{TlsError, keep_fresh};
 /// A gateway that runs, until it is drained or dropped.
 #[derive(Debug)]
 pub struct Gateway {
-    flow: FlowControl,
+    flows: Arc<FlowControls>,
     readiness: Readiness,
-    addresses: Vec<SocketAddr>,
+    addresses: ListeningAddresses,
     /// Of the Unix sockets that it listens on.
     socket_files: Vec<SocketFile>,
     /// What a successor may take over, if there may be one.
@@ -60,6 +68,10 @@ pub struct Gateway {
     pub(crate) generations: watch::Sender<Arc<Generation>>,
     /// Looks after the certificates of the upstreams that there are.
     pub(crate) upstream_files: BackgroundTask,
+    /// Look after limits that find themselves.
+    limit_tasks: Vec<BackgroundTask>,
+    /// Follows the files of the shadow, if it has any.
+    shadow_task: Option<BackgroundTask>,
     /// The threads and tasks that wrote the access log or exported spans under earlier settings, and may not have ended.
     pub(crate) replaced: Vec<Ended>,
     stage: watch::Sender<Stage>,
@@ -82,7 +94,9 @@ pub(crate) struct BackgroundTask(pub(crate) JoinHandle<()>);
 #[non_exhaustive]
 pub enum StartError {
     /// No upstream was named.
-    #[error("no upstream is configured; name one with `--upstream http://127.0.0.1:9000`")]
+    #[error(
+        "no upstream is configured; name one with `--upstream http://127.0.0.1:9000`, or let Envoy ask with `--ext-proc 127.0.0.1:9902`"
+    )]
     NoUpstream,
     /// An address cannot be listened on.
     #[error("cannot listen on {address}: {error}; {}", Self::listen_advice(error, "--listen"))]
@@ -156,9 +170,20 @@ pub enum StartError {
     /// The objects to follow could not be read.
     #[error(transparent)]
     Objects(#[from] ObjectsError),
+    /// The seats cannot be shared with other gateways.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
     /// There are fewer seats than levels that have to have one.
     #[error("concurrency: {}; set `concurrency` to at least {}, or remove levels", .0, .0.levels.len())]
     Seats(#[from] TooFewSeats),
+    /// There are fewer seats for a service than levels that have to have one.
+    #[error("services.{service}.concurrency: {error}; set it to at least {}, or remove levels", .error.levels.len())]
+    SeatsOfService {
+        /// The service.
+        service: String,
+        /// What is missing.
+        error: TooFewSeats,
+    },
 }
 
 fn shown(file: Option<&Path>) -> String {
@@ -182,7 +207,8 @@ impl Gateway {
     /// Call it inside of a tokio runtime, which drives the flow control, the objects and the admin endpoint;
     /// requests have threads of their own.
     pub async fn start(config: Config, objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
-        Self::start_on(config, objects, InheritedSockets::default()).await
+        // The future is large, and those of callers need not be.
+        Box::pin(Self::start_on(config, objects, InheritedSockets::default())).await
     }
 
     /// The same on sockets of another process, where the settings name their addresses.
@@ -193,26 +219,21 @@ impl Gateway {
     ) -> Result<Self, StartError> {
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
-        let generation = Arc::new(Generation::open(config, None, &metrics).await?);
+        let flows = Arc::new(FlowControls::new(&config));
+        let generation = Arc::new(Box::pin(Generation::open(config, None, &metrics, &flows)).await?);
         metrics.set_upstreams(generation.upstream_metrics());
         let config = Arc::clone(&generation.config);
-        // Without objects at first: those that never govern leave nothing behind in the metrics.
-        let flow = FlowControl::builder()
-            .preset(config.preset)
-            .server_concurrency(config.concurrency)
-            .borrowing(config.flow_control.borrowing.map(Borrowing::from))
-            .newcomer_wait(config.flow_control.newcomer_wait)
-            .wait_limit(config.timeouts.queue)
-            .attribute_flows();
-        let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();
         let mut governing = Governing {
-            flow: flow.clone(),
+            flows: Arc::clone(&flows),
             metrics: metrics.clone(),
             findings: Findings::default(),
             last: Objects::default(),
         };
         governing.apply(objects.next().await?)?;
+        // After the first objects, so that the fleet is told of their levels.
+        fleet::join(flows.default(), &config)?;
+        let shadow_files = ShadowFiles::open(config.shadow.as_ref(), config.preset, &flows).await?;
         let follows_settings = objects.follows_settings();
         if let Some(source) = objects.status() {
             readiness.set_source(source);
@@ -221,7 +242,7 @@ impl Gateway {
             listen::listen(&config, workers, &mut inherited)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
         let shared = Arc::new(SharedByWorkers {
-            flow: flow.clone(),
+            flows: Arc::clone(&flows),
             metrics: metrics.clone(),
             rejections: Arc::clone(&rejections),
             connections: Arc::default(),
@@ -230,6 +251,7 @@ impl Gateway {
         });
         let (stage, told) = watch::channel(Stage::Serving);
         let upstream_files = BackgroundTask(tokio::spawn(keep_fresh(generation.files().collect())));
+        let limit_tasks = look_after_limits(&flows, &config);
         let (generations, followed) = watch::channel(generation);
         let workers = (of_workers.into_iter().enumerate())
             .map(|(index, listening)| {
@@ -241,16 +263,18 @@ impl Gateway {
             BackgroundTask(tokio::spawn(follow(objects, governing, followed.clone()))),
             BackgroundTask(tokio::spawn(keep_fresh(tls_files))),
             BackgroundTask(tokio::spawn(flush_rejections(rejections))),
+            BackgroundTask(tokio::spawn(flight::watch_triggers(recorded_flows_of(followed.clone())))),
             BackgroundTask(tokio::spawn(compare_upstreams(followed.clone()))),
+            BackgroundTask(tokio::spawn(follow_names(generations.clone(), metrics.clone()))),
         ];
         let mut admin_pages = Vec::new();
         let admin_address = match &config.admin.address {
             Some(address) => {
                 let token = AdminToken::open(&config.admin, std::env::var(TOKEN_VARIABLE).ok())?;
                 let frames = Frames::default();
-                let (flow, readiness) = (flow.clone(), readiness.clone());
+                let (flow, readiness) = (flows.default().clone(), readiness.clone());
                 let sources = Sources {
-                    flow: flow.clone(),
+                    flows: flows_of(followed.clone()),
                     metrics: metrics.clone(),
                     readiness: readiness.clone(),
                     buffer_limit: buffer_limit_of(followed.clone()),
@@ -273,7 +297,7 @@ impl Gateway {
         }
         readiness.enter(Phase::Ready);
         Ok(Self {
-            flow,
+            flows,
             readiness,
             addresses,
             socket_files,
@@ -283,6 +307,8 @@ impl Gateway {
             shared,
             generations,
             upstream_files,
+            limit_tasks,
+            shadow_task: shadow_files.map(follow_shadow),
             replaced: Vec::new(),
             stage,
             workers,
@@ -291,9 +317,9 @@ impl Gateway {
         })
     }
 
-    /// The flow control that all requests go through.
+    /// The flow control that all requests go through, or with services those that belong to none.
     pub fn flow(&self) -> &FlowControl {
-        &self.flow
+        self.flows.default()
     }
 
     /// The settings in effect.
@@ -308,7 +334,12 @@ impl Gateway {
 
     /// The addresses that it listens on, in the order of the configuration, with the ports that the system has chosen.
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        &self.addresses.for_clients
+    }
+
+    /// The addresses that Envoy asks at, if there are any.
+    pub fn ext_proc_addresses(&self) -> &[SocketAddr] {
+        &self.addresses.for_envoy
     }
 
     /// The Unix sockets that it listens on.
@@ -329,6 +360,12 @@ impl Gateway {
         self.admin_address
     }
 
+    /// Writes what the flight recorder has kept into its folder, as SIGUSR1 asks for. The log says what came of it.
+    pub async fn dump_flight(&self) {
+        let (config, flows) = recorded_flows_of(self.generations.subscribe())();
+        flight::dump_all(&config.flight_recorder, flows).await;
+    }
+
     /// How many clients are connected.
     pub fn connections(&self) -> usize {
         self.shared.connections.count()
@@ -340,7 +377,7 @@ impl Gateway {
         self.readiness.enter(Phase::Draining);
         let notice = self.config().timeouts.drain_notice;
         tokio::time::sleep(notice).await;
-        // Nobody else can connect to a Unix socket without a file.
+        // Without its file, no other process can connect to a Unix socket.
         self.socket_files.clear();
         self.stage.send_replace(Stage::Draining);
         self.end().await
@@ -375,7 +412,11 @@ impl Gateway {
                 worker.ended().await;
             }
         }
+        fleet::leave(self.flow()).await;
         self.shared.rejections.flush();
+        for (flow, limit) in self.flows.finding(&self.config()) {
+            limit::keep_now(&flow, &limit);
+        }
         let (access_log, spans) = {
             let generation = self.generations.borrow();
             (generation.access_log.clone(), generation.spans.clone())
@@ -399,6 +440,12 @@ impl Gateway {
         }
         Drained { requests_cut }
     }
+}
+
+/// Keeps what limits that find themselves have learnt, and asks services whether theirs may rise.
+fn look_after_limits(flows: &FlowControls, config: &Config) -> Vec<BackgroundTask> {
+    let look_after = |(flow, limit)| BackgroundTask(tokio::spawn(limit::look_after(flow, limit)));
+    flows.finding(config).into_iter().map(look_after).collect()
 }
 
 /// Binds all addresses of a name. Of several, those may fail that this machine does not have, such as `::1` without IPv6.
@@ -455,15 +502,39 @@ fn open_address(listen: &ListenAddress, token: Option<&AdminToken>) -> Result<Op
 
 /// The counters of the upstreams that there are, whenever they are asked for.
 fn upstreams_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> Vec<UpstreamReading> + Send> {
-    Box::new(move || generations.borrow().upstreams.iter().map(|upstream| upstream.reading()).collect())
+    Box::new(move || generations.borrow().upstreams().map(|upstream| upstream.reading()).collect())
 }
 
 /// The settings in effect, whenever they are asked for.
 fn settings_of(generations: watch::Receiver<Arc<Generation>>) -> SettingsInEffect {
     SettingsInEffect::new(move || {
         let generation = generations.borrow();
-        InEffect { config: Arc::clone(&generation.config), rules: generation.rules.clone() }
+        InEffect {
+            config: Arc::clone(&generation.config),
+            rules: generation.rules.clone(),
+            services: services(&generation),
+        }
     })
+}
+
+/// The flow controls that requests go through, whenever they are asked for.
+fn flows_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> Vec<ServiceFlow> + Send> {
+    Box::new(move || services(&generations.borrow()))
+}
+
+/// The settings and the flow controls whose requests are recorded, whenever they are asked for.
+fn recorded_flows_of(
+    generations: watch::Receiver<Arc<Generation>>,
+) -> impl Fn() -> (Arc<Config>, Vec<ServiceFlow>) + Send {
+    move || {
+        let generation = generations.borrow();
+        (Arc::clone(&generation.config), services(&generation))
+    }
+}
+
+fn services(generation: &Generation) -> Vec<ServiceFlow> {
+    let service = |pool: &ServicePool| ServiceFlow { service: pool.service.clone(), flow: pool.flow.clone() };
+    generation.pools.iter().map(service).collect()
 }
 
 fn buffer_limit_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> u64 + Send> {
@@ -471,6 +542,10 @@ fn buffer_limit_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn(
 }
 
 /// Follows what the source says, for as long as there is something to say.
+fn follow_shadow(files: ShadowFiles) -> BackgroundTask {
+    BackgroundTask(tokio::spawn(files.follow()))
+}
+
 async fn follow(
     mut objects: Box<dyn ObjectSource>,
     mut governing: Governing,
@@ -486,7 +561,7 @@ async fn follow(
         match next {
             Ok(new) => match governing.apply(new) {
                 Ok(()) => tracing::info!("the objects changed and are in effect"),
-                Err(too_few) => refuse(&governing.metrics, &StartError::from(too_few)),
+                Err(error) => refuse(&governing.metrics, &error),
             },
             Err(error) => refuse(&governing.metrics, &error),
         }

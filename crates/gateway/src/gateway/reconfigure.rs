@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use evenkeel::division::Borrowing;
 use evenkeel_api::short;
+use evenkeel_engine::controller::Objects;
 
 use crate::config::Config;
 use crate::gateway::generation::Generation;
-use crate::gateway::{BackgroundTask, Gateway, StartError};
+use crate::gateway::shadowing::ShadowFiles;
+use crate::gateway::{BackgroundTask, Gateway, StartError, follow_shadow, look_after_limits};
 use crate::observe::{Ended, log};
 use crate::tls::keep_fresh;
 
@@ -21,8 +22,9 @@ pub struct Reconfigured {
     pub needs_restart: Vec<String>,
 }
 
-/// What cannot change without a restart: sockets, threads, the preset and where objects come from, and the format of the log.
-const NEEDS_RESTART: [&str; 7] = ["listen", "admin", "workers", "preset", "objects", "log.format", "takeoverSocket"];
+/// What cannot change without a restart: sockets, threads, the preset and where objects come from, the format of the log, and the fleet.
+const NEEDS_RESTART: [&str; 9] =
+    ["listen", "extProc", "admin", "workers", "preset", "objects", "log.format", "takeoverSocket", "fleet"];
 
 // === impl Gateway ===
 
@@ -33,7 +35,9 @@ impl Gateway {
         let before = Arc::clone(&self.generations.borrow());
         // Where objects come from stays as it is; levels and matches that are the objects may change.
         let may_change = self.follows_settings && config.short_form().is_some();
-        let is_fixed = |name: &str| needs_restart(name) || is_of_short_form(name) && !may_change;
+        let is_of_fleet =
+            |name: &str| matches!(name, "concurrency" | "flowControl.borrowing") && before.config.fleet.is_some();
+        let is_fixed = |name: &str| needs_restart(name) || is_of_fleet(name) || is_of_short_form(name) && !may_change;
         let (needs_restart, changed): (Vec<_>, Vec<_>) =
             before.config.differences(&config).into_iter().partition(|name| is_fixed(name));
         if !may_change {
@@ -45,13 +49,12 @@ impl Gateway {
             self.shared.metrics.settings_are_in_effect();
             return Ok(Reconfigured { changed, needs_restart });
         }
-        let enough = match config.short_objects().filter(|_| self.follows_settings) {
-            Some(objects) => self.flow().check_objects_with(&objects.with_mandatory_levels(), config.concurrency),
-            None => self.flow().check_server_concurrency(config.concurrency),
-        };
-        let opened = match enough {
-            Ok(()) => Generation::open(config, Some(&before), &self.shared.metrics).await,
-            Err(too_few) => Err(too_few.into()),
+        let objects = config.short_objects().filter(|_| self.follows_settings);
+        let objects = objects.map(Objects::with_mandatory_levels);
+        let flows = &self.shared.flows;
+        let opened = match flows.check(&config, objects.as_ref()) {
+            Ok(()) => Box::pin(Generation::open(config, Some(&before), &self.shared.metrics, flows)).await,
+            Err(too_few) => Err(too_few),
         };
         let generation = match opened {
             Ok(generation) => Arc::new(generation),
@@ -61,21 +64,28 @@ impl Gateway {
             }
         };
         let config = &generation.config;
-        if config.concurrency != before.config.concurrency {
-            self.flow().set_server_concurrency(config.concurrency);
+        flows.follow(&before.config, config);
+        if config.shadow != before.config.shadow {
+            let opened = ShadowFiles::open(config.shadow.as_ref(), config.preset, flows).await;
+            let opened = opened.inspect_err(|error| tracing::warn!("there is no shadow: {error}"));
+            self.shadow_task = opened.ok().flatten().map(follow_shadow);
         }
-        self.flow().set_borrowing(config.flow_control.borrowing.map(Borrowing::from));
-        self.flow().set_newcomer_wait(config.flow_control.newcomer_wait);
-        self.flow().set_wait_limit(config.timeouts.queue);
+        let about_limits = |config: &Config| (config.concurrency(), config.limit.clone(), config.services.clone());
+        if about_limits(config) != about_limits(&before.config) {
+            self.limit_tasks = look_after_limits(flows, config);
+        }
         self.shared.clients.set_limits(config.limits.connections_per_client(), config.limits.streams_per_client());
         self.shared.rejections.set_limit(&config.log);
         log::set_filter(&config.log);
         self.upstream_files = BackgroundTask(tokio::spawn(keep_fresh(generation.files().collect())));
-        self.shared.metrics.set_upstreams(generation.upstream_metrics());
         let is_replaced = |old: &Ended| !generation.recorders().any(|new| new.is_same(old));
         self.replaced.retain(|replaced| !replaced.is_over());
         self.replaced.extend(before.recorders().filter(is_replaced));
-        self.generations.send_replace(generation);
+        self.generations.send_modify(|current| {
+            // Addresses may have changed while the rest was opened.
+            *current = Arc::new(generation.renewed());
+            self.shared.metrics.set_upstreams(current.upstream_metrics());
+        });
         self.shared.metrics.settings_applied();
         Ok(Reconfigured { changed, needs_restart })
     }
@@ -99,12 +109,19 @@ fn is_of_short_form(name: &str) -> bool {
 /// What needs a restart stays as it is.
 fn keep_fixed(before: &Config, config: &mut Config) {
     config.listen.clone_from(&before.listen);
+    config.ext_proc.clone_from(&before.ext_proc);
     config.admin.clone_from(&before.admin);
     config.workers = before.workers;
     config.preset = before.preset;
     config.objects.clone_from(&before.objects);
     config.log.format = before.log.format;
     config.takeover_socket.clone_from(&before.takeover_socket);
+    config.fleet.clone_from(&before.fleet);
+    if before.fleet.is_some() {
+        // The ledger of the fleet has the seats.
+        config.concurrency.clone_from(&before.concurrency);
+        config.flow_control.borrowing = before.flow_control.borrowing;
+    }
 }
 
 #[cfg(test)]
@@ -114,13 +131,24 @@ mod tests {
     #[test]
     fn what_is_kept_is_what_needs_a_restart() {
         let text = "{listen: [{address: 127.0.0.1:1}], admin: {address: null, hosts: [a]}, workers: 7, objects: there, \
-                    preset: kubernetes, log: {format: json}, takeoverSocket: /t}";
+                    preset: kubernetes, log: {format: json}, takeoverSocket: /t, extProc: {address: 127.0.0.1:2}, fleet: {service: a}}";
         let before = Config::default();
         let mut config = Config::parse("new", text).unwrap();
         let differences = before.differences(&config);
         assert_eq!(
             differences,
-            ["admin.address", "admin.hosts", "listen", "log.format", "objects", "preset", "takeoverSocket", "workers"]
+            [
+                "admin.address",
+                "admin.hosts",
+                "listen",
+                "log.format",
+                "objects",
+                "preset",
+                "takeoverSocket",
+                "workers",
+                "extProc",
+                "fleet"
+            ]
         );
         assert!(differences.iter().all(|name| needs_restart(name)));
         keep_fixed(&before, &mut config);

@@ -28,10 +28,11 @@ use connection::Connection;
 
 pub use identity::HostIdentity;
 
-use crate::config::{ListenConfig, connections_that_fit, memory_limit, share};
+use crate::config::{Cidr, ListenConfig, connections_that_fit, memory_limit, share};
 use crate::gateway::StartError;
 use crate::identity::{Denial, Identification, Peer, Transport};
-use crate::net::{Accepted, Acceptor};
+use crate::net::proxy_protocol::{NoHeader, read_header};
+use crate::net::{Accepted, Acceptor, Socket};
 use crate::observe::log::Throttle;
 use crate::proxy::worker::ClientQuotas;
 use crate::tls::{ListenerTls, ServingPair, keep_fresh};
@@ -70,6 +71,20 @@ pub struct Host {
     identification: Arc<Identification>,
     limits: HostLimits,
     refusals: Refusals,
+    /// Balancers, which say in a header of the PROXY protocol who has connected to them.
+    proxy_protocol_from: Vec<Cidr>,
+}
+
+/// What connections are opened with.
+#[derive(Debug)]
+struct Opening {
+    tls: Option<Arc<ListenerTls>>,
+    identification: Arc<Identification>,
+    limits: HostLimits,
+    refusals: Refusals,
+    clients: Arc<ClientQuotas>,
+    proxy_protocol_from: Vec<Cidr>,
+    stop: watch::Receiver<bool>,
 }
 
 /// Connections and requests that are refused, and how often that is worth a line of the log.
@@ -79,6 +94,7 @@ struct Refusals {
     count: Arc<AtomicU64>,
     warnings: Arc<Mutex<Throttle>>,
     denial_warnings: Arc<Mutex<Throttle>>,
+    header_warnings: Arc<Mutex<Throttle>>,
 }
 
 // === impl HostLimits ===
@@ -131,7 +147,8 @@ impl Host {
         let listener = TcpListener::bind(&*addresses).await.map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
         let refusals = Refusals::default();
-        Ok(Self { acceptor: Acceptor::new(listener.into()), address, tls, identification, limits, refusals })
+        let (acceptor, proxy_protocol_from) = (Acceptor::new(listener.into()), config.proxy_protocol_from.clone());
+        Ok(Self { acceptor, address, tls, identification, limits, refusals, proxy_protocol_from })
     }
 
     /// Counts here what is refused because a client has too many connections.
@@ -141,7 +158,7 @@ impl Host {
         self
     }
 
-    /// Where it listens.
+    /// The address that the host is bound to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -157,9 +174,18 @@ impl Host {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let places = Arc::new(Semaphore::new(self.limits.connections));
+        let drain = self.limits.drain;
         let fresh = tokio::spawn(keep_fresh(self.tls.iter().map(|tls| tls.files()).collect()));
         let mut connections = JoinSet::new();
-        let clients = ClientQuotas::new(self.limits.connections_per_client(), usize::MAX);
+        let opening = Arc::new(Opening {
+            tls: self.tls,
+            identification: self.identification,
+            clients: ClientQuotas::new(self.limits.connections_per_client(), usize::MAX),
+            limits: self.limits.clone(),
+            refusals: self.refusals,
+            proxy_protocol_from: self.proxy_protocol_from,
+            stop: stop.clone(),
+        });
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -167,33 +193,64 @@ impl Host {
                 accepted = accept(&mut self.acceptor, &places) => accepted,
             };
             while connections.try_join_next().is_some() {}
-            let (Accepted::Connection(stream, address), place) = accepted else { continue };
-            // Before anything is read: a client that never says anything must not take the places of all others.
-            let transport = if self.tls.is_some() { Transport::Tls } else { Transport::Plain };
-            let peer = Peer { address, transport, certificate: None };
-            let is_trusted_proxy = self.identification.is_trusted_proxy(&peer);
-            let Some(counted) = clients.open_hosted(address.ip(), is_trusted_proxy) else {
-                self.refusals.note(address.ip());
-                continue;
-            };
-            let connection = Connection {
-                address,
-                counted: Arc::new(counted),
-                refusals: self.refusals.clone(),
-                tls: self.tls.clone(),
-                identification: Arc::clone(&self.identification),
-                limits: self.limits.clone(),
-                stop: stop.clone(),
-            };
+            let (Accepted::Connection(mut stream, address), place) = accepted else { continue };
             let service = service.clone();
-            connections.spawn(async move {
-                connection.serve(stream, service).await;
-                drop(place);
-            });
+            if opening.proxy_protocol_from.iter().any(|range| range.contains(address.ip())) {
+                let opening = Arc::clone(&opening);
+                connections.spawn(async move {
+                    let client = opening.named_client(&mut stream, address).await;
+                    if let Some(connection) = client.and_then(|client| opening.open(client)) {
+                        connection.serve(stream, service).await;
+                    }
+                    drop(place);
+                });
+            } else if let Some(connection) = opening.open(address) {
+                connections.spawn(async move {
+                    connection.serve(stream, service).await;
+                    drop(place);
+                });
+            }
         }
         drop(self.acceptor);
-        let _ = timeout(self.limits.drain, async { while connections.join_next().await.is_some() {} }).await;
+        let _ = timeout(drain, async { while connections.join_next().await.is_some() {} }).await;
         fresh.abort();
+    }
+}
+
+// === impl Opening ===
+
+impl Opening {
+    /// A connection of this client; none if it has too many. Before anything is read: a client that never says anything must not take the
+    /// places of all others.
+    fn open(&self, address: SocketAddr) -> Option<Connection> {
+        let transport = if self.tls.is_some() { Transport::Tls } else { Transport::Plain };
+        let peer = Peer { address, transport, certificate: None };
+        let is_trusted_proxy = self.identification.is_trusted_proxy(&peer);
+        let Some(counted) = self.clients.open_hosted(address.ip(), is_trusted_proxy) else {
+            self.refusals.note(address.ip());
+            return None;
+        };
+        Some(Connection {
+            address,
+            counted: Arc::new(counted),
+            refusals: self.refusals.clone(),
+            tls: self.tls.clone(),
+            identification: Arc::clone(&self.identification),
+            limits: self.limits.clone(),
+            stop: self.stop.clone(),
+        })
+    }
+
+    /// The client that a balancer names; the balancer itself if it names none. None if there is no header that can be used.
+    async fn named_client(&self, stream: &mut Socket, balancer: SocketAddr) -> Option<SocketAddr> {
+        let error = match timeout(self.limits.head_time, read_header(stream)).await {
+            Ok(Ok(client)) => return Some(client.unwrap_or(balancer)),
+            Ok(Err(NoHeader::Silent)) => return None,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("the PROXY protocol header did not arrive within {:?}", self.limits.head_time),
+        };
+        self.refusals.note_header(balancer.ip(), &error);
+        None
     }
 }
 
@@ -205,6 +262,13 @@ impl Refusals {
         self.count.fetch_add(1, Ordering::Relaxed);
         if self.warnings.lock().unwrap_or_else(PoisonError::into_inner).may_log() {
             tracing::warn!(%client, "connections are closed: their client has too many");
+        }
+    }
+
+    /// A balancer sent no valid header of the PROXY protocol.
+    fn note_header(&self, client: IpAddr, error: &str) {
+        if self.header_warnings.lock().unwrap_or_else(PoisonError::into_inner).may_log() {
+            tracing::warn!(%client, error, "a connection is closed: its source is a balancer that has to send the PROXY protocol");
         }
     }
 

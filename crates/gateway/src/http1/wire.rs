@@ -62,7 +62,7 @@ impl Wire {
     /// Reads more. Zero means that the other end has closed.
     pub(crate) fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.input.capacity() == 0 {
-            // There is no buffer before there is something to read.
+            // No buffer is allocated before there is something to read.
             ready!(self.stream.poll_readable(context))?;
             self.input = self.pool.take_input();
         }

@@ -32,7 +32,7 @@ impl Listener {
         }
     }
 
-    /// Where it listens. A Unix socket has no address.
+    /// The address that the listener is bound to. A Unix socket has none.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Tcp(listener) => listener.local_addr(),

@@ -13,7 +13,7 @@ pub(super) struct Batch {
     pub(super) items: u64,
 }
 
-/// Who takes batches, and must not make anybody wait.
+/// The consumer of batches. It must not block.
 pub(super) trait TakeBatches: fmt::Debug {
     /// Takes a batch, or gives it back if too many wait already.
     fn take(&self, batch: Batch) -> Result<(), Batch>;
@@ -42,7 +42,7 @@ pub(super) struct QueueRoom(Arc<Semaphore>);
 
 /// A batch in a queue. Its room is free again when it is dropped.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedBatch {
     pub(super) batch: Batch,
     _room: OwnedSemaphorePermit,
 }
@@ -112,10 +112,10 @@ impl QueueRoom {
     }
 
     /// Finds room for a batch, or gives it back.
-    pub(super) fn admit(&self, batch: Batch) -> Result<Waiting, Batch> {
+    pub(super) fn admit(&self, batch: Batch) -> Result<QueuedBatch, Batch> {
         let Ok(bytes) = u32::try_from(batch.bytes.capacity()) else { return Err(batch) };
         match Arc::clone(&self.0).try_acquire_many_owned(bytes) {
-            Ok(room) => Ok(Waiting { batch, _room: room }),
+            Ok(room) => Ok(QueuedBatch { batch, _room: room }),
             Err(_) => Err(batch),
         }
     }
@@ -179,7 +179,7 @@ mod tests {
             assert!(batches.batch.bytes.capacity() <= BATCH_BYTES_MAX, "{}", batches.batch.bytes.capacity());
         }
         assert_eq!((taker.lost.get(), batches.batch.items, batches.batch.bytes.len()), (3, 1, 200 * 1024));
-        // There is room for any item if somebody takes it.
+        // An item of any size has room if a consumer is waiting for it.
         taker.room.set(3);
         put(&mut batches, 10);
         put(&mut batches, 300 * 1024);

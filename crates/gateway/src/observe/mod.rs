@@ -11,8 +11,10 @@ pub mod metrics;
 mod moment;
 mod readiness;
 mod sampling;
+mod service_flow;
 pub mod spans;
 pub mod visible;
 
 pub(crate) use ended::Ended;
 pub use readiness::{Phase, Readiness};
+pub use service_flow::ServiceFlow;

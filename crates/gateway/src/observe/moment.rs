@@ -17,7 +17,7 @@ pub(super) struct SharedMoment(Arc<Mutex<Moment>>);
 /// If the time of day differs by more from what it would be by the other clock, it has been changed.
 const CHANGED: Duration = Duration::from_millis(1);
 
-/// So far apart may the readings of the two clocks be, and so often is it tried.
+/// The largest distance between the readings of the two clocks, and how often it is tried to get below it.
 const APART: Duration = Duration::from_micros(5);
 const TRIES: usize = 8;
 

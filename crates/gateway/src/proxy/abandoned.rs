@@ -80,7 +80,7 @@ impl Abandoned {
         self.count_max.set(count_max);
     }
 
-    /// Nobody waits for this request any more. If no upstream works on it, or it takes no seats, it is dropped: it leaves its
+    /// The client of this request has left. If no upstream works on it, or it takes no seats, it is dropped: it leaves its
     /// queue, and its upstream's connection is closed.
     pub(crate) fn request(&self, mut future: RequestFuture, exchange: &Rc<Exchange>) {
         if !future.has_permit() {
@@ -103,7 +103,7 @@ impl Abandoned {
         }
     }
 
-    /// Nobody wants the rest of this response any more. If it has no seats, it is dropped, which ends it.
+    /// The client does not want the rest of this response. If the request has no seats, the response is dropped, which ends it.
     pub(crate) fn response(&self, mut body: FlowBody<ResponseBody>, exchange: &Rc<Exchange>) {
         if !body.has_permit() {
             return;

@@ -13,8 +13,9 @@ use http::request::Parts;
 use crate::config::{Preflights, RouteTimeouts};
 use crate::identity::Denied;
 use crate::proxy::connection::Connection;
-use crate::proxy::error_response::{is_grpc, is_preflight};
+use crate::proxy::error_response::{Failure, is_grpc, is_preflight};
 use crate::proxy::exchange::ExchangeTimeouts;
+use crate::proxy::pool::FoundPool;
 use crate::proxy::request_body::Reception;
 
 /// A request that has arrived and has not reached the flow control.
@@ -25,6 +26,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) user: Result<Arc<User>, Denied>,
     /// What the request asks for, as it was interpreted.
     pub(crate) target: &'a Target,
+    /// The service that it belongs to.
+    pub(crate) pool: Result<FoundPool, Failure>,
     is_long_running: bool,
     /// What the route of the request says.
     timeouts: RouteTimeouts,
@@ -60,7 +63,13 @@ impl<'a> Arrival<'a> {
             (digested, _) => digested,
         };
         let timeouts = digested.as_ref().map(|digested| rules.timeouts(digested.extra)).unwrap_or_default();
-        Self { digested, user, target, is_long_running, timeouts }
+        let pool = connection.worker.pools.find(parts, target, connection.forwarder);
+        Self { digested, user, target, pool, is_long_running, timeouts }
+    }
+
+    /// Whether the request gives its seats back as soon as there is a response.
+    pub(crate) fn is_long_running(&self) -> bool {
+        self.is_long_running
     }
 
     /// How long the upstream and the client of the request may take.
@@ -76,13 +85,27 @@ impl<'a> Arrival<'a> {
     }
 
     /// How much of the body is received before the request asks for a seat. Nothing is of a request that will be rejected.
-    pub(crate) fn reception(&self, parts: &Parts, connection: &Connection) -> Reception {
+    pub(crate) fn reception(&self, parts: &Parts) -> Reception {
         if self.digested.is_err() || self.user.is_err() || self.is_long_running {
             return Reception::Nothing;
         }
+        let Ok(FoundPool { pool, .. }) = &self.pool else { return Reception::Nothing };
         // A call is a stream only at an upstream that has streams. Otherwise it is what anybody may call a call.
-        let is_call = is_grpc(&parts.headers) && connection.worker.upstreams.may_speak_http2();
+        let is_call = is_grpc(&parts.headers) && pool.upstreams.may_speak_http2();
         if is_call { Reception::FirstMessage } else { Reception::Whole }
+    }
+
+    /// Whether its body says which model it is for, and its cost is counted in tokens (LM-1).
+    pub(crate) fn counts_tokens(&self, connection: &Connection) -> bool {
+        let Ok(digested) = &self.digested else { return false };
+        connection.worker.rules.counts_tokens(digested.extra) && self.user.is_ok()
+    }
+
+    /// The model that the request is for is its namespace (LM-2).
+    pub(crate) fn set_namespace(&mut self, namespace: String) {
+        if let Ok(digested) = &mut self.digested {
+            digested.info.namespace = namespace.into();
+        }
     }
 
     /// The user, if it is known.

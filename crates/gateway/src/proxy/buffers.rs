@@ -41,14 +41,14 @@ struct Evictable {
     waker: Option<Waker>,
     /// The buffer has to make way for others.
     eviction: Option<Eviction>,
-    /// Who sends it, if it is an upload.
+    /// The client that sends the body, if it is an upload.
     uploader: Option<ClientQuota>,
 }
 
 /// Why a message has to make way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Eviction {
-    /// There is no room for it. What it has counts no more: it is about to be freed.
+    /// There is no room for the body. Its bytes no longer count, since they are about to be freed.
     NoRoom,
     /// The client of the upload has more than its share of the buffers. The upload is to go on without a buffer, and keeps what it has until then.
     OverShare,

@@ -18,7 +18,17 @@ pub(crate) struct Connection {
     pub(crate) provenance: Provenance,
     /// Whom it is counted for.
     pub(crate) client: ClientQuota,
+    /// Who forwards its requests.
+    pub(crate) forwarder: Forwarder,
     peer: Peer,
+}
+
+/// Who forwards a request that has been let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forwarder {
+    Gateway,
+    /// An Envoy, which asks first.
+    Envoy,
 }
 
 // === impl Connection ===
@@ -36,10 +46,19 @@ impl Connection {
         };
         let provenance = Provenance::new(&peer, is_trusted_proxy);
         let identity = worker.identification.of(peer.clone());
-        Some(Rc::new(Self { worker: Rc::clone(worker), identity, provenance, client, peer }))
+        let forwarder = Forwarder::Gateway;
+        Some(Rc::new(Self { worker: Rc::clone(worker), identity, provenance, client, forwarder, peer }))
     }
 
-    /// Who is at the other end.
+    /// The connection of this client to an Envoy, which says of each request whose it is. Envoy counts connections.
+    pub(crate) fn of_envoy(worker: &Rc<Worker>, client: Peer) -> Rc<Self> {
+        let identity = worker.identification.of(client.clone());
+        let provenance = Provenance::new(&client, identity.is_trusted_proxy());
+        let (uncounted, forwarder) = (worker.clients.uncounted(), Forwarder::Envoy);
+        Rc::new(Self { worker: Rc::clone(worker), identity, provenance, client: uncounted, forwarder, peer: client })
+    }
+
+    /// The peer of the connection.
     pub(crate) fn peer(&self) -> &Peer {
         &self.peer
     }
@@ -62,6 +81,7 @@ impl Connection {
         let worker = self.worker.latest();
         let identity = worker.identification.of(self.peer.clone());
         let provenance = Provenance::new(&self.peer, identity.is_trusted_proxy());
-        Some(Rc::new(Self { worker, identity, provenance, client: self.client.clone(), peer: self.peer.clone() }))
+        let (client, peer) = (self.client.clone(), self.peer.clone());
+        Some(Rc::new(Self { worker, identity, provenance, client, forwarder: self.forwarder, peer }))
     }
 }

@@ -11,16 +11,19 @@ use std::time::{Duration, Instant};
 
 use evenkeel::request::{Class, SeatTimes};
 use evenkeel::{Admitted, Rejected};
+use evenkeel_api::model_namespace;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Attributes, KnownHead, RequestInfo, User};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 
-use crate::observe::access_log::{AccessLine, AccessLog, LineClass};
+use crate::llm::LlmRequest;
+use crate::observe::access_log::{AccessLine, AccessLog, LineClass, LineTokens};
 use crate::observe::metrics::UpstreamFailure;
 use crate::observe::spans::SpanIds;
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
+use crate::proxy::pool::FoundPool;
 use crate::proxy::upstream::{Upstream, UpstreamTarget};
 use crate::proxy::worker::Worker;
 use trace::RequestTrace;
@@ -41,8 +44,14 @@ pub(crate) struct RequestRecord {
     method: Method,
     uri: Uri,
     user: Option<Arc<User>>,
+    /// The service that it belongs to, if there are services.
+    service: Option<Arc<str>>,
     /// The namespace that it is about, which may name its flow.
     namespace: Option<Box<str>>,
+    /// What it asks of a language model, if it does.
+    llm: Option<Arc<LlmRequest>>,
+    /// The headers that flow schemas ask for, as it has them.
+    asked_headers: Vec<(Box<str>, Option<Box<str>>)>,
     class: Option<(Class, u32)>,
     /// When it asked for a seat, got one, and gave it back.
     asked: Instant,
@@ -52,6 +61,8 @@ pub(crate) struct RequestRecord {
     seats: Option<LoggedSeats>,
     /// The status of the response, once there is one.
     status: Option<StatusCode>,
+    /// How the gateway got to know of the request, if it does not forward it itself.
+    via: Option<&'static str>,
     rejected: Option<&'static str>,
     /// With which reason the flow control counts it, if it left the queue without a seat and nobody was told.
     left: Option<&'static str>,
@@ -91,6 +102,9 @@ pub(crate) const TIMEOUT: &str = "timeout";
 /// Why a request has no response.
 const CLIENT_LEFT: &str = "client_disconnected";
 const SHUTDOWN: &str = "shutdown";
+const EXT_PROC: &str = "ext_proc";
+/// The status of requests of which only Envoy knows the response.
+const UNKNOWN_STATUS: u16 = 0;
 
 // === impl RequestRecord ===
 
@@ -122,13 +136,17 @@ impl RequestRecord {
                 method: method.clone(),
                 uri: uri.clone(),
                 user: None,
+                service: None,
                 namespace: None,
+                llm: None,
+                asked_headers: asked_headers(worker, headers),
                 class: None,
                 asked: now,
                 started: None,
                 ended: None,
                 seats: clock_start.map(|clock_start| LoggedSeats { clock_start, times: Arc::default() }),
                 status: None,
+                via: None,
                 rejected: None,
                 left: None,
                 retry_after: None,
@@ -141,9 +159,24 @@ impl RequestRecord {
         })
     }
 
+    /// Envoy forwards the request, and asked what to do.
+    pub(crate) fn over_ext_proc(mut self: Box<Self>) -> Box<Self> {
+        self.via = Some(EXT_PROC);
+        self
+    }
+
     /// What was found out about the request before it asks for a seat.
     pub(super) fn note_arrival(&mut self, arrival: &Arrival<'_>, worker: &Worker) {
         self.user = arrival.user();
+        if let Ok(FoundPool { pool, .. }) = &arrival.pool
+            && pool.service.is_some()
+        {
+            self.service.clone_from(&pool.service);
+            // Each flow control has a clock of its own.
+            if let (Some(seats), Some(clock_start)) = (&mut self.seats, pool.clock_start()) {
+                seats.clock_start = clock_start;
+            }
+        }
         if let Ok(digested) = &arrival.digested {
             let namespace = &digested.info.namespace;
             self.namespace = (!namespace.is_empty()).then(|| namespace.as_ref().into());
@@ -153,6 +186,17 @@ impl RequestRecord {
             }
         }
         self.wants_debug &= self.user.as_ref().is_some_and(|user| worker.config.debug_header.allows(user));
+    }
+
+    /// The request is for a language model, whose name is its namespace.
+    pub(super) fn note_llm(&mut self, request: &Arc<LlmRequest>) {
+        let namespace = model_namespace(&request.facts.model);
+        self.namespace = (!namespace.is_empty()).then(|| namespace.into());
+        self.llm = Some(Arc::clone(request));
+    }
+
+    fn line_tokens(&self) -> Option<LineTokens<'_>> {
+        self.llm.as_ref().map(|request| LineTokens::new(&request.facts.model, request.tokens()))
     }
 
     /// The body of the request is there, and the request asks for a seat now.
@@ -247,7 +291,7 @@ impl RequestRecord {
         self.cut_off = Some(reason);
     }
 
-    /// There is a response. One of the gateway's own has this length.
+    /// Notes the response. One of the gateway's own has this length.
     pub(super) fn note_response(&mut self, status: StatusCode, own_length: Option<u64>) {
         self.status = Some(status);
         if self.method != Method::HEAD {
@@ -318,9 +362,10 @@ impl RequestRecord {
         let mut request =
             RequestInfo { namespace: self.namespace.as_deref().unwrap_or("").into(), ..RequestInfo::default() };
         if class.is_flow_by_annotation() {
-            // Headers are gone by now: a flow by header has no name in the log.
             request.path = self.uri.path().into();
-            request.head = KnownHead::default().address(self.client.to_canonical().to_string()).into();
+            let head = KnownHead::default().address(self.client.to_canonical().to_string());
+            let headers = self.asked_headers.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+            request.head = headers.fold(head, |head, (name, value)| head.header(&**name, &**value)).into();
         }
         let nobody = User::default();
         let attributes = Attributes { user: self.user.as_deref().unwrap_or(&nobody), request: &request };
@@ -341,7 +386,11 @@ impl RequestRecord {
         let service = started.map_or(Duration::ZERO, |started| ended.saturating_duration_since(started));
         // A client that got no response has disconnected, or was cut off by us.
         let is_shut_down = self.failure() == Some(SHUTDOWN);
-        let without_response = if is_shut_down { StatusCode::SERVICE_UNAVAILABLE.as_u16() } else { CLIENT_GONE };
+        let without_response = match self.via {
+            Some(_) if started.is_some() => UNKNOWN_STATUS,
+            _ if is_shut_down => StatusCode::SERVICE_UNAVAILABLE.as_u16(),
+            _ => CLIENT_GONE,
+        };
         self.with_flow(|class| {
             log.put(&AccessLine {
                 time: log.time_of(self.arrived),
@@ -350,23 +399,46 @@ impl RequestRecord {
                 user: self.user.as_deref(),
                 method: self.method.as_str(),
                 path: self.uri.path_and_query().map_or("/", |target| target.as_str()),
+                service_name: self.service.as_deref(),
+                headers: &self.asked_headers,
                 class,
                 receive: asked.saturating_duration_since(self.arrived),
                 wait,
                 service,
                 status: self.status.map_or(without_response, |status| status.as_u16()),
+                via: self.via,
                 rejected: self.rejected.or(is_shut_down.then_some(SHUTDOWN)).or(self.left),
                 retry_after: self.retry_after,
                 error: self.failed.as_ref().map(|(_, failure)| failure.as_str()),
-                // One that failed need not have got anything of the request.
+                // An upstream that failed need not have received any of the request.
                 upstream: (self.failed.as_ref().map(|(target, _)| target))
                     .or(upstream.map(|upstream| &upstream.target))
                     .map(|target| &*target.name),
                 bytes_in: self.bytes_in,
                 bytes_out: self.bytes_out,
+                cost: self.seats.as_ref().and_then(|seats| seats.times.cost()),
+                llm: self.line_tokens(),
             });
         });
     }
+}
+
+/// The headers that flow schemas ask for. Those with credentials are in no log.
+fn asked_headers(worker: &Worker, headers: &HeaderMap) -> Vec<(Box<str>, Option<Box<str>>)> {
+    let mut asked = Vec::new();
+    worker.flow_control.each_asked_header(|name| {
+        if worker.identification.is_credential(name) {
+            return;
+        }
+        // For flow schemas, one that is there more than once is not there.
+        let mut values = headers.get_all(name).iter();
+        let value = match (values.next().map(HeaderValue::to_str), values.next()) {
+            (Some(Ok(value)), None) => Some(value.into()),
+            _ => None,
+        };
+        asked.push((name.into(), value));
+    });
+    asked
 }
 
 /// Appends a text in which only visible characters of ASCII stand for themselves; others are percent-encoded.

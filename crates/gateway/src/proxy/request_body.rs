@@ -29,7 +29,7 @@ pub(crate) struct RequestBody(Option<Box<Open>>);
 /// A body of which something may come.
 #[derive(Debug)]
 struct Open {
-    source: Source,
+    source: RequestBodySource,
     ahead: Ahead,
     /// Fires when nothing has moved for too long.
     stall: IdleTimeout<Exchange>,
@@ -75,7 +75,7 @@ enum Received {
 }
 
 #[derive(Debug)]
-enum Source {
+enum RequestBodySource {
     Http1(Rc<RefCell<ClientWire>>),
     Http2(hyper::body::Incoming),
 }
@@ -134,17 +134,17 @@ impl RequestBody {
         if wire.borrow().decoder.is_done() {
             return Self::none();
         }
-        Self::new(Source::Http1(Rc::clone(wire)), exchange, worker)
+        Self::new(RequestBodySource::Http1(Rc::clone(wire)), exchange, worker)
     }
 
     pub(crate) fn http2(body: hyper::body::Incoming, exchange: &Rc<Exchange>, worker: &Worker) -> Self {
         if body.is_end_stream() {
             return Self::none();
         }
-        Self::new(Source::Http2(body), exchange, worker)
+        Self::new(RequestBodySource::Http2(body), exchange, worker)
     }
 
-    fn new(source: Source, exchange: &Rc<Exchange>, worker: &Worker) -> Self {
+    fn new(source: RequestBodySource, exchange: &Rc<Exchange>, worker: &Worker) -> Self {
         let bytes_max = worker.config.limits.body_bytes;
         let has_length = source.left().is_some();
         Self(Some(Box::new(Open {
@@ -165,11 +165,11 @@ impl RequestBody {
     pub(crate) fn is_to_come(&self) -> bool {
         let is_there = match self.0.as_ref().map(|open| &open.source) {
             None => true,
-            Some(Source::Http1(wire)) => {
+            Some(RequestBodySource::Http1(wire)) => {
                 let wire = wire.borrow();
                 wire.decoder.left().is_some_and(|left| left <= wire.wire.input.len() as u64)
             }
-            Some(Source::Http2(body)) => body.is_end_stream(),
+            Some(RequestBodySource::Http2(body)) => body.is_end_stream(),
         };
         !is_there && !self.is_too_large()
     }
@@ -219,6 +219,11 @@ impl RequestBody {
         if let Some(open) = &mut self.0 {
             open.pace = std::mem::replace(&mut open.pace, Pace::Any).steady();
         }
+    }
+
+    /// What has been received before the request asks for a seat.
+    pub(crate) fn received(&self) -> &[u8] {
+        self.0.as_ref().map_or(&[], |open| &open.ahead.data)
     }
 
     /// Whether nothing of it has been read, so that it can be sent to somebody else.
@@ -288,8 +293,8 @@ impl Body for RequestBody {
         open.ahead.data.is_empty()
             && match (&open.ahead.end, &open.source) {
                 (Some(end), _) => matches!(end, Ok(None)),
-                (None, Source::Http1(wire)) => wire.borrow().decoder.is_done(),
-                (None, Source::Http2(body)) => body.is_end_stream(),
+                (None, RequestBodySource::Http1(wire)) => wire.borrow().decoder.is_done(),
+                (None, RequestBodySource::Http2(body)) => body.is_end_stream(),
             }
     }
 
@@ -298,9 +303,9 @@ impl Body for RequestBody {
     }
 }
 
-// === impl Source ===
+// === impl RequestBodySource ===
 
-impl Source {
+impl RequestBodySource {
     fn left(&self) -> Option<u64> {
         match self {
             Self::Http1(wire) => wire.borrow().decoder.left(),
@@ -368,7 +373,7 @@ impl Open {
             return Poll::Pending;
         }
         ready!(silent.poll(context));
-        self.silent_call = connection.client.begin_silent_call(connection.worker.config.concurrency as usize);
+        self.silent_call = connection.client.begin_silent_call(connection.worker.config.concurrency_of_all() as usize);
         if self.silent_call.is_some() {
             return Poll::Ready(());
         }
@@ -402,8 +407,8 @@ impl Open {
 
     fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.source {
-            Source::Http1(wire) => wire.borrow_mut().poll_frame(context),
-            Source::Http2(body) => {
+            RequestBodySource::Http1(wire) => wire.borrow_mut().poll_frame(context),
+            RequestBodySource::Http2(body) => {
                 Pin::new(body).poll_frame(context).map(|frame| frame.map(|frame| frame.map_err(|_| BodyError::Gone)))
             }
         }

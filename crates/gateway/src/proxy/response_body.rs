@@ -16,19 +16,19 @@ use crate::timeouts::IdleTimeout;
 /// The body of a response.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseBody {
-    source: Source,
+    source: ResponseBodySource,
     /// The upstream has this request to work on, until the body has ended.
     in_flight: Option<InFlight>,
 }
 
 #[derive(Debug, Default)]
-enum Source {
+enum ResponseBodySource {
     #[default]
     None,
     Own(Bytes),
     Http1(Box<Http1Response>),
     Http2(Box<Http2Response>),
-    /// There is none: the upstream's connection is used for another protocol.
+    /// No body: the upstream's connection is used for another protocol.
     Upgraded(Box<Wire>),
 }
 
@@ -67,9 +67,9 @@ impl ResponseBodyError {
 // === impl ResponseBody ===
 
 impl ResponseBody {
-    /// One that is there already.
+    /// A body that is in memory already.
     pub(crate) fn own(text: impl Into<Bytes>) -> Self {
-        Self { source: Source::Own(text.into()), in_flight: None }
+        Self { source: ResponseBodySource::Own(text.into()), in_flight: None }
     }
 
     pub(crate) fn http1(body: Http1Body, in_flight: InFlight) -> Self {
@@ -78,7 +78,9 @@ impl ResponseBody {
                 in_flight.complete();
                 Self::own(bytes)
             }
-            Http1Body::Open(response) => Self { source: Source::Http1(response), in_flight: Some(in_flight) },
+            Http1Body::Open(response) => {
+                Self { source: ResponseBodySource::Http1(response), in_flight: Some(in_flight) }
+            }
         }
     }
 
@@ -87,18 +89,18 @@ impl ResponseBody {
             in_flight.complete();
             return Self::default();
         }
-        Self { source: Source::Http2(Box::new(Http2Response { body, stall })), in_flight: Some(in_flight) }
+        Self { source: ResponseBodySource::Http2(Box::new(Http2Response { body, stall })), in_flight: Some(in_flight) }
     }
 
-    /// That of a response with status 101, after which this connection is used for another protocol.
+    /// The body of a response with status 101, after which this connection is used for another protocol.
     pub(crate) fn upgraded(wire: Box<Wire>) -> Self {
-        Self { source: Source::Upgraded(wire), in_flight: None }
+        Self { source: ResponseBodySource::Upgraded(wire), in_flight: None }
     }
 
     /// The upstream's connection, if it is to be used for another protocol.
     pub(crate) fn take_upgraded(&mut self) -> Option<Box<Wire>> {
         match std::mem::take(&mut self.source) {
-            Source::Upgraded(wire) => Some(wire),
+            ResponseBodySource::Upgraded(wire) => Some(wire),
             other => {
                 self.source = other;
                 None
@@ -125,10 +127,10 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
         let this = &mut *self;
         let frame = match &mut this.source {
-            Source::None | Source::Upgraded(_) => None,
-            Source::Own(text) => (!text.is_empty()).then(|| Ok(Frame::data(std::mem::take(text)))),
-            Source::Http1(response) => ready!(response.poll_frame(context)),
-            Source::Http2(response) => ready!(response.poll_frame(context)),
+            ResponseBodySource::None | ResponseBodySource::Upgraded(_) => None,
+            ResponseBodySource::Own(text) => (!text.is_empty()).then(|| Ok(Frame::data(std::mem::take(text)))),
+            ResponseBodySource::Http1(response) => ready!(response.poll_frame(context)),
+            ResponseBodySource::Http2(response) => ready!(response.poll_frame(context)),
         };
         let frame = frame.map(|frame| frame.map(clean));
         match &frame {
@@ -145,19 +147,19 @@ impl Body for ResponseBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.source {
-            Source::None | Source::Upgraded(_) => true,
-            Source::Own(text) => text.is_empty(),
-            Source::Http1(response) => response.is_ended(),
-            Source::Http2(response) => response.body.is_end_stream(),
+            ResponseBodySource::None | ResponseBodySource::Upgraded(_) => true,
+            ResponseBodySource::Own(text) => text.is_empty(),
+            ResponseBodySource::Http1(response) => response.is_ended(),
+            ResponseBodySource::Http2(response) => response.body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            Source::None | Source::Upgraded(_) => SizeHint::with_exact(0),
-            Source::Own(text) => SizeHint::with_exact(text.len() as u64),
-            Source::Http1(response) => response.left().map_or_else(SizeHint::default, SizeHint::with_exact),
-            Source::Http2(response) => response.body.size_hint(),
+            ResponseBodySource::None | ResponseBodySource::Upgraded(_) => SizeHint::with_exact(0),
+            ResponseBodySource::Own(text) => SizeHint::with_exact(text.len() as u64),
+            ResponseBodySource::Http1(response) => response.left().map_or_else(SizeHint::default, SizeHint::with_exact),
+            ResponseBodySource::Http2(response) => response.body.size_hint(),
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn bind_unix(path: &Path, mode: SocketMode) -> io::Result<(ListenSock
     socket.set_nonblocking(true)?;
     socket.bind(&SockAddr::unix(path)?)?;
     let file = SocketFile::of(path)?;
-    // Nobody can connect before it listens.
+    // Clients cannot connect before the socket listens.
     set_permissions(path, Permissions::from_mode(mode.bits()))?;
     socket.listen(BACKLOG)?;
     Ok((ListenSocket::unix(OwnedFd::from(socket).into())?, file))

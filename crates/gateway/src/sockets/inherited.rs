@@ -22,7 +22,7 @@ pub struct SystemdError(#[from] io::Error);
 // === impl InheritedSockets ===
 
 impl InheritedSockets {
-    /// Those that systemd passes (`LISTEN_FDS`), none if there are none. systemd keeps them: what waits to be accepted when the
+    /// The sockets that systemd passes (`LISTEN_FDS`), if any. systemd keeps them: what waits to be accepted when the
     /// gateway shuts down is served by the next one. Call it before there are threads: it takes variables out of the environment.
     pub fn from_systemd() -> Result<Self, SystemdError> {
         let mut passed = ListenFd::from_env();

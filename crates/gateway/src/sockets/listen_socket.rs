@@ -14,7 +14,7 @@ use crate::net::Listener;
 #[derive(Debug)]
 pub(crate) struct ListenSocket {
     kind: Kind,
-    /// Where it listens, as a setting says it: `127.0.0.1:8080` or `unix:/run/evenkeel.sock`.
+    /// The address, as a setting has it: `127.0.0.1:8080` or `unix:/run/evenkeel.sock`.
     name: String,
     /// Whether another process keeps it: what waits to be accepted is left to whoever comes next.
     pub(crate) is_kept: bool,

@@ -62,7 +62,7 @@ pub(super) fn remove_stale(path: &Path) -> io::Result<()> {
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        // It may be there and have no room; whoever has no permission to connect does not know.
+        // A server may be there with a full backlog; without permission to connect that cannot be known.
         Ok(_) | Err(_) => Err(io::ErrorKind::AddrInUse.into()),
     }
 }

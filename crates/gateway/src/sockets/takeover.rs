@@ -155,7 +155,7 @@ pub struct Successor {
 impl Successor {
     /// Tells it that this process accepts no connections any more, and does not need its files.
     pub fn confirm(mut self) {
-        // It has everything that it needs.
+        // The new process has everything that it needs.
         let _ = self.stream.write_all(GONE);
     }
 }

@@ -12,8 +12,8 @@ use super::files::{Fresh, Refresh, TlsError, TlsFile, authorities, certificates,
 use crate::config::UpstreamTls;
 use crate::net::Socket;
 
-/// TLS towards one upstream.
-#[derive(Debug)]
+/// TLS towards one upstream. Clones share its files.
+#[derive(Debug, Clone)]
 pub(crate) struct ClientTls {
     name: ServerName<'static>,
     config: Arc<Fresh<Offers>>,

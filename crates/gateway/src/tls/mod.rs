@@ -7,5 +7,5 @@ mod server;
 pub(crate) use client::{ClientTls, Offer};
 pub(crate) use files::{Refresh, keep_fresh};
 pub use files::{TlsError, TlsFile};
-pub(crate) use server::ListenerTls;
 pub use server::ServingPair;
+pub(crate) use server::{AcceptedTls, ListenerTls};

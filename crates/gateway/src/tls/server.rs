@@ -21,6 +21,7 @@ use crate::observe::log::Throttle;
 #[derive(Debug)]
 pub(crate) struct ListenerTls {
     config: Arc<Fresh<ServerConfig>>,
+    asks_for_certificates: bool,
     warnings: Mutex<Throttle>,
 }
 
@@ -37,7 +38,7 @@ pub struct ServingPair {
 
 /// A connection on which TLS has been agreed.
 #[derive(Debug)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedTls {
     pub(crate) stream: TlsStream<Socket>,
     pub(crate) is_http2: bool,
     pub(crate) certificate: Option<Arc<ClientCertificate>>,
@@ -63,15 +64,21 @@ impl ListenerTls {
     pub(crate) fn open_with(config: &ServerTls, name: &str, unwritten: Option<ServingPair>) -> Result<Self, TlsError> {
         let mut files = vec![config.certificate.clone(), config.key.clone()];
         files.extend(config.client_ca.clone());
+        let asks_for_certificates = config.client_ca.is_some();
         let (config, name, unwritten) = (config.clone(), name.to_owned(), Mutex::new(unwritten));
         let config = Fresh::new(files, move || {
             let unwritten = unwritten.lock().unwrap_or_else(PoisonError::into_inner).take();
-            server_config(&config, &name, unwritten.as_ref())
+            rustls_config(&config, &name, unwritten.as_ref())
         })?;
-        Ok(Self { config, warnings: Mutex::default() })
+        Ok(Self { config, asks_for_certificates, warnings: Mutex::default() })
     }
 
-    pub(crate) async fn accept(&self, stream: Socket) -> io::Result<Accepted> {
+    /// Whether clients are asked for a certificate.
+    pub(crate) fn asks_for_certificates(&self) -> bool {
+        self.asks_for_certificates
+    }
+
+    pub(crate) async fn accept(&self, stream: Socket) -> io::Result<AcceptedTls> {
         let config = Arc::clone(&self.config.get());
         let stream = TlsAcceptor::from(config).accept(stream).await?;
         let (_, session) = stream.get_ref();
@@ -80,7 +87,7 @@ impl ListenerTls {
         // was when the session began; whether the certificate has expired since, each request finds out.
         let certificate = session.peer_certificates().and_then(|chain| chain.first());
         let certificate = certificate.map(|certificate| Arc::new(self.read(certificate)));
-        Ok(Accepted { stream, is_http2, certificate })
+        Ok(AcceptedTls { stream, is_http2, certificate })
     }
 
     /// What a certificate says of its owner; nothing if it is nobody's.
@@ -98,7 +105,7 @@ impl ListenerTls {
     }
 }
 
-fn server_config(config: &ServerTls, name: &str, unwritten: Option<&ServingPair>) -> Result<ServerConfig, TlsError> {
+fn rustls_config(config: &ServerTls, name: &str, unwritten: Option<&ServingPair>) -> Result<ServerConfig, TlsError> {
     let certificate = TlsFile::new(name, "certificate", &config.certificate);
     let key_file = TlsFile::new(name, "key", &config.key);
     let provider = Arc::new(ring::default_provider());

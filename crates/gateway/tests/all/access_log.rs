@@ -267,7 +267,7 @@ async fn a_rejected_request_has_its_reason_and_one_whose_client_left_has_499() {
     let (upstream, mut told) = Upstream::telling().await;
     let folder = tempfile::tempdir().unwrap();
     let mut settings = logged(config(&[upstream.address]), &folder);
-    settings.concurrency = 1;
+    settings.concurrency = Some(1.into());
     settings.timeouts.drain = std::time::Duration::from_millis(100);
     settings.timeouts.response = std::time::Duration::from_millis(500);
     let running = start_with(settings, &level_with_flows()).await;
@@ -314,7 +314,7 @@ async fn a_request_whose_time_is_over_while_it_waits_is_counted_as_one_that_time
     let (upstream, mut told) = Upstream::telling().await;
     let folder = tempfile::tempdir().unwrap();
     let mut settings = logged(config(&[upstream.address]), &folder);
-    settings.concurrency = 1;
+    settings.concurrency = Some(1.into());
     settings.timeouts.total = Duration::from_millis(300);
     settings.timeouts.drain = Duration::from_millis(100);
     // The first one keeps its seat until the others have waited in vain.
@@ -370,7 +370,7 @@ async fn a_request_that_began_under_earlier_settings_gets_its_line_when_it_ends(
         let mut client = Client::connect(running.address).await;
         client.send(&format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n\r\n")).await;
         begun.recv().await.unwrap();
-        let changed = Config { concurrency: 100 + generation, ..settings.clone() };
+        let changed = Config { concurrency: Some((100 + generation).into()), ..settings.clone() };
         running.gateway.reconfigure(changed).await.unwrap();
         // Workers follow soon after: the line of a request under new settings is there.
         let later = format!("/{generation}/later");
@@ -478,4 +478,29 @@ fn settings_of_the_access_log_are_read_and_checked() {
     let config = Config::parse("a", text).unwrap();
     let problems: Vec<_> = config.check().into_iter().map(|problem| problem.to_string()).collect();
     assert_eq!(problems, ["log.accessSample: must be a number from 0 to 1"]);
+}
+
+/// Headers that flow schemas ask for are in the log, so that a replay decides the same; credentials never are.
+#[tokio::test]
+async fn headers_that_decide_are_logged() {
+    let upstream = Upstream::answering(|_| ok("hello")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let form = "{levels: {gold: {share: 1}, rest: {share: 1}}, match: [{header: {X-Plan: gold, Authorization: '*'}, level: gold, \
+                per: 'header:X-Tenant'}, {level: rest}]}";
+    let form = Config::parse("x", form).unwrap();
+    let settings =
+        Config { levels: form.levels, matches: form.matches, ..logged(config(&[upstream.address]), &folder) };
+    let running = crate::support::start(settings).await;
+    for headers in ["X-PLAN: gold\r\nX-Tenant: \"a\"\r\n", "X-Plan: gold\r\nX-Plan: gold\r\n"] {
+        assert_eq!(get(running.address, "/", &as_alice(headers)).await.status, 200);
+    }
+    running.done().await;
+    let found: Vec<_> = lines(&folder).iter().map(|line| (line["headers"].clone(), line["level"].clone())).collect();
+    assert_eq!(
+        found,
+        [
+            (json!({"x-plan": "gold", "x-tenant": "\"a\""}), json!("gold")),
+            (json!({"x-plan": null, "x-tenant": null}), json!("rest")),
+        ]
+    );
 }

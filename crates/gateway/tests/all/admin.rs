@@ -50,7 +50,11 @@ pub(crate) async fn serve(
         token,
         metrics,
         readiness: readiness.clone(),
-        settings: SettingsInEffect::new(move || InEffect { config: Arc::clone(&config), rules: rules.clone() }),
+        settings: SettingsInEffect::new(move || InEffect {
+            config: Arc::clone(&config),
+            rules: rules.clone(),
+            services: Vec::new(),
+        }),
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

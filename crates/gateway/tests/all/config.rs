@@ -33,6 +33,7 @@ fn everything() -> Config {
         ..ListenConfig::default()
     });
     config.responses.format = Some(ResponseFormat::Template);
+    config.responses.rate_limit_fields = true;
     config.responses.template =
         Some(ResponseTemplate { content_type: "text/plain".to_owned(), body: "{{message}}".to_owned() });
     config.cors = CorsConfig { origins: vec!["https://app.example".to_owned()], preflights: Preflights::Pass };
@@ -48,6 +49,11 @@ fn everything() -> Config {
         weight: 3,
         ..UpstreamConfig::new("https://upstream:443/base").unwrap()
     }];
+    let service =
+        "{host: '*.example.com', path: /shop, replacePath: /, upstream: 'http://127.0.0.1:9001', concurrency: 9}";
+    config.services = parse(&format!("services: {{shop: {service}}}")).services;
+    config.dns.servers = vec!["127.0.0.1:8600".parse().unwrap()];
+    config.dns.period = Some(Duration::from_secs(10));
     config.health.check = Some(HealthCheckConfig::new("/healthz"));
     config.objects = Some(path("objects"));
     let address = config.identity.sources.pop().unwrap();
@@ -76,7 +82,8 @@ fn everything() -> Config {
         verb: Some("ponder".to_owned()),
         methods: vec!["GET".to_owned(), "QUERY".to_owned()],
         seats: 3,
-        long_running: true,
+        cost: Some("header:X-Cost;keep".parse().unwrap()),
+        long_running: false,
         when_client_leaves: Some(WhenClientLeaves::Cancel),
         timeouts: RouteTimeouts {
             response: Some(Duration::ZERO),
@@ -96,7 +103,8 @@ fn everything() -> Config {
 #[test]
 fn the_example_file_says_what_the_defaults_are() {
     let upstreams = vec![UpstreamConfig::new("http://127.0.0.1:9000").unwrap()];
-    assert_eq!(parse(EXAMPLE), Config { upstreams, ..Config::default() });
+    let concurrency = Some(Config::default().concurrency());
+    assert_eq!(parse(EXAMPLE), Config { upstreams, concurrency, ..Config::default() });
     assert_eq!(parse(EXAMPLE).check(), []);
 }
 
@@ -118,14 +126,16 @@ fn what_is_commented_out_in_the_example_file_can_be_used() {
     let text = text.join("\n").replace("  - path: /v2", "  routes:\n  - path: /v2");
     let config = parse(&text);
     assert_eq!(config.identity.sources.len(), 6, "{text}");
-    assert_eq!(config.requests.routes.len(), 5);
+    assert_eq!(config.requests.routes.len(), 6);
     assert!(config.listen[0].tls.as_ref().unwrap().client_ca.is_some() && config.upstreams[0].tls.key.is_some());
 }
 
 #[test]
 fn all_settings_are_read_back_as_they_are_written() {
     for config in [Config::default(), everything(), parse(EXAMPLE)] {
-        assert_eq!(parse(&config.to_yaml()), config, "{}", config.to_yaml());
+        // What the preset says is written too.
+        let written = Config { concurrency: Some(config.concurrency()), ..config.clone() };
+        assert_eq!(parse(&config.to_yaml()), written, "{}", config.to_yaml());
     }
 }
 
@@ -185,7 +195,10 @@ fn mistakes_are_told_with_their_place_and_setting() {
             "evenkeel.yaml:2:12: listen[0].address: \"1.2.3.4\" has no port; write an address or a name and a port, as `127.0.0.1:8080`",
         ),
         ("concurency: 5", "evenkeel.yaml:1:1: concurency: unknown setting `concurency`; did you mean `concurrency`?"),
-        ("speed: 5", "evenkeel.yaml:1:1: speed: unknown setting `speed`; known ones are preset, listen, admin,"),
+        (
+            "speed: 5",
+            "evenkeel.yaml:1:1: speed: unknown setting `speed`; known ones are preset, listen, extProc, admin,",
+        ),
         (
             "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema",
             "evenkeel.yaml:1:1: this is a manifest of objects; pass it with --objects",
@@ -209,12 +222,12 @@ fn mistakes_are_told_with_their_place_and_setting() {
         ),
         (
             "concurrency: -1",
-            "evenkeel.yaml:1:14: concurrency: is -1, but must be a whole number from 0 to 4294967295, written in digits",
+            "evenkeel.yaml:1:14: concurrency: is -1, but must be a whole number from 1 to 4294967295, written in digits",
         ),
-        ("concurrency: lots", "evenkeel.yaml:1:14: concurrency: is \"lots\", but must be a whole number from 0 to"),
+        ("concurrency: lots", "evenkeel.yaml:1:14: concurrency: is \"lots\", but must be a whole number from 1 to"),
         (
             "concurrency: 5000000000",
-            "evenkeel.yaml:1:14: concurrency: is 5000000000, but must be a whole number from 0 to",
+            "evenkeel.yaml:1:14: concurrency: is 5000000000, but must be a whole number from 1 to",
         ),
         ("concurrency:", "evenkeel.yaml:1:12: concurrency: is empty, but must be a whole number"),
         ("limits: {streams: [1]}", "evenkeel.yaml:1:19: limits.streams: is a list, but must be"),

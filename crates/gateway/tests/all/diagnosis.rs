@@ -83,7 +83,7 @@ async fn the_holder_of_the_seats_is_named_and_not_those_who_wait() {
     std::fs::write(&objects, by_user).unwrap();
     let mut settings = with_admin(upstream.address);
     settings.objects = Some(objects);
-    settings.concurrency = 2;
+    settings.concurrency = Some(2.into());
     settings.timeouts.response = Duration::from_secs(60);
     settings.identity.sources = vec![serde_json::from_value(json!({"tokens": {"file": tokens}})).unwrap()];
     let running = start(settings).await;

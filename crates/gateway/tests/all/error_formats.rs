@@ -24,7 +24,8 @@ fn settings(upstreams: &[SocketAddr], text: &str) -> Config {
 /// The response to a request that is rejected with 429, because another one has the only seat.
 async fn rejected(text: &str, headers: &str) -> Answer {
     let (upstream, mut told, leave) = Upstream::held().await;
-    let running = start_with(Config { concurrency: 1, ..settings(&[upstream.address], text) }, &rejecting()).await;
+    let running =
+        start_with(Config { concurrency: Some(1.into()), ..settings(&[upstream.address], text) }, &rejecting()).await;
     let mut first = Client::connect(running.address).await;
     first.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
     told.recv().await.unwrap();

@@ -28,7 +28,7 @@ const SAMPLES: usize = 20;
 fn settings(upstream: SocketAddr) -> Config {
     let mut settings = config(&[upstream]);
     settings.admin.address = Some("127.0.0.1:0".parse().unwrap());
-    settings.concurrency = SEATS;
+    settings.concurrency = Some(SEATS.into());
     settings.timeouts.queue = PATIENCE;
     let trusted = vec!["127.0.0.1".parse().unwrap()];
     let headers = HeaderIdentity { from_addresses: trusted, ..HeaderIdentity::default() };

@@ -111,7 +111,7 @@ async fn uploads_that_wait_hold_up_nothing_urgent_on_the_same_connection() {
     })
     .await;
     let mut settings = config(&[upstream.address]);
-    settings.concurrency = 1;
+    settings.concurrency = Some(1.into());
     // Its objects exempt health checks.
     settings.preset = evenkeel_api::Preset::Kubernetes;
     let running = start(settings).await;

@@ -110,7 +110,7 @@ async fn a_request_that_waits_for_a_seat_goes_to_the_new_upstream() {
     let manifest = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
     std::fs::write(manifest.path(), ONE_LEVEL).unwrap();
     let objects = Some(manifest.path().to_owned());
-    let mut settings = Config { concurrency: 1, objects, ..config(&[old.address]) };
+    let mut settings = Config { concurrency: Some(1.into()), objects, ..config(&[old.address]) };
     settings.requests.paths = Paths::Reject;
     let source = evenkeel_gateway::objects::source(&settings);
     let gateway = evenkeel_gateway::Gateway::start(settings, source).await.unwrap();
@@ -177,7 +177,7 @@ async fn an_upstream_that_stays_keeps_its_connections_and_one_that_goes_loses_th
     until_responds(&mut client, "going").await;
     until_responds(&mut client, "staying").await;
     assert_eq!((staying.connections(), going.connections()), (1, 1));
-    let settings = Config { concurrency: 599, ..to(&[staying.address], &running) };
+    let settings = Config { concurrency: Some(599.into()), ..to(&[staying.address], &running) };
     reconfigure(&mut running, settings, &["concurrency", "upstreams"]).await;
     // The idle connection to it is closed, though nobody sends a request.
     tokio::time::timeout(support::PATIENCE, closed.acquire()).await.unwrap().unwrap().forget();
@@ -206,11 +206,11 @@ async fn the_protocol_of_an_upstream_can_change() {
 #[tokio::test]
 async fn seats_are_divided_anew() {
     let upstream = named("upstream").await;
-    let mut running = start(Config { concurrency: 100, ..config(&[upstream.address]) }).await;
+    let mut running = start(Config { concurrency: Some(100.into()), ..config(&[upstream.address]) }).await;
     let seats =
         |running: &Running| running.gateway.flow().status().iter().map(|level| level.current_limit).sum::<i64>();
     let before = seats(&running);
-    let settings = Config { concurrency: 300, ..to(&[upstream.address], &running) };
+    let settings = Config { concurrency: Some(300.into()), ..to(&[upstream.address], &running) };
     reconfigure(&mut running, settings, &["concurrency"]).await;
     assert!((before * 2..before * 4).contains(&seats(&running)), "{before} became {}", seats(&running));
     running.done().await;
@@ -219,7 +219,7 @@ async fn seats_are_divided_anew() {
 #[tokio::test]
 async fn bm_3_the_way_of_borrowing_changes_under_load() {
     let (upstream, begun, ends) = patient("slow").await;
-    let mut running = start(Config { concurrency: 1, ..config(&[upstream.address]) }).await;
+    let mut running = start(Config { concurrency: Some(1.into()), ..config(&[upstream.address]) }).await;
     assert_eq!(running.gateway.flow().borrowing(), Borrowing::Immediate);
     let address = running.address;
     let mut clients = Vec::new();
@@ -231,7 +231,7 @@ async fn bm_3_the_way_of_borrowing_changes_under_load() {
     begun.acquire().await.unwrap().forget();
     for borrowing in [BorrowingConfig::Periodic, BorrowingConfig::Immediate] {
         let mut settings = to(&[upstream.address], &running);
-        settings.concurrency = 1;
+        settings.concurrency = Some(1.into());
         settings.flow_control.borrowing = Some(borrowing);
         reconfigure(&mut running, settings, &["flowControl.borrowing"]).await;
         assert_eq!(running.gateway.flow().borrowing(), borrowing.into());
@@ -318,13 +318,13 @@ async fn what_needs_a_restart_stays_and_is_named() {
     settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
     let mut running = start(settings.clone()).await;
     let admin = running.gateway.admin_address().unwrap();
-    assert!(get(admin, "/config", "").await.text().contains("concurrency: 600"));
-    let wanted = Config { concurrency: 70, workers: Some(2), listen: Vec::new(), ..settings.clone() };
+    assert!(get(admin, "/config", "").await.text().contains("concurrency: auto"));
+    let wanted = Config { concurrency: Some(70.into()), workers: Some(2), listen: Vec::new(), ..settings.clone() };
     let done = running.gateway.reconfigure(wanted).await.unwrap();
     let expected: (Vec<String>, Vec<String>) =
         (vec!["concurrency".to_owned()], vec!["listen".to_owned(), "workers".to_owned()]);
     assert_eq!((done.changed, done.needs_restart), expected);
-    assert_eq!(*running.gateway.config(), Config { concurrency: 70, ..settings });
+    assert_eq!(*running.gateway.config(), Config { concurrency: Some(70.into()), ..settings });
     assert!(get(admin, "/config", "").await.text().contains("concurrency: 70"));
     assert!(get(admin, "/metrics", "").await.text().contains("evenkeel_settings_changes_total{outcome=\"applied\"} 1"));
     let same = (*running.gateway.config()).clone();
@@ -337,7 +337,7 @@ async fn settings_that_cannot_be_used_change_nothing() {
     let upstream = named("upstream").await;
     let mut running = start(config(&[upstream.address])).await;
     let before = running.gateway.config();
-    let mut settings = Config { concurrency: 70, ..to(&[upstream.address], &running) };
+    let mut settings = Config { concurrency: Some(70.into()), ..to(&[upstream.address], &running) };
     settings.upstreams.push(UpstreamConfig::new("https://127.0.0.1:1").unwrap());
     settings.upstreams[1].tls.ca = Some("there/is/no.such".into());
     let error = running.gateway.reconfigure(settings.clone()).await.unwrap_err().to_string();

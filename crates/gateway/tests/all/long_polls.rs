@@ -34,7 +34,7 @@ async fn upstream() -> (Upstream, watch::Sender<bool>) {
 /// Ten seats, and polls that take none.
 fn settings(upstream: &Upstream) -> Config {
     let mut settings = config(&[upstream.address]);
-    settings.concurrency = 10;
+    settings.concurrency = Some(10.into());
     settings.requests = Config::parse("x", "requests: {routes: [{path: /poll, seats: 0}]}").unwrap().requests;
     settings
 }
@@ -126,7 +126,7 @@ async fn clients_that_leave_their_polls_leave_no_work_behind() {
 #[tokio::test]
 async fn they_start_although_every_seat_is_taken_and_others_wait() {
     let (upstream, mut told, leave) = Upstream::held().await;
-    let settings = Config { concurrency: 1, ..settings(&upstream) };
+    let settings = Config { concurrency: Some(1.into()), ..settings(&upstream) };
     let running = start(settings).await;
     let mut clients = Vec::new();
     for _ in 0..2 {

@@ -151,7 +151,7 @@ async fn a_rejected_client_learns_level_reason_and_expected_wait() {
             }
         })
         .await;
-        let settings = Config { concurrency: 1, preset, ..config(&[upstream.address]) };
+        let settings = Config { concurrency: Some(1.into()), preset, ..config(&[upstream.address]) };
         let manifest = ONE_LEVEL.replace("queueLengthLimit: 10000", "queueLengthLimit: 1");
         let running = start_with(settings, &manifest).await;
         let flow = running.gateway.flow();
@@ -167,7 +167,7 @@ async fn a_rejected_client_learns_level_reason_and_expected_wait() {
         let headers = ["level", "reason", "expected-wait"].map(|name| answer.header(&format!("x-evenkeel-{name}")));
         let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
         match preset {
-            Preset::Plain => {
+            Preset::Plain | Preset::Llm => {
                 let [level, reason, wait] = headers.map(Option::unwrap);
                 assert_eq!((level.as_str(), reason.as_str()), ("everybody", "queue-full"));
                 assert!(wait.parse::<f64>().unwrap() >= 0.0, "{wait}");

@@ -30,7 +30,12 @@ async fn busy() -> (Running, SocketAddr, Upstream) {
     settings.identity.sources = vec![
         serde_json::from_value(serde_json::json!({"trustedHeaders": {"fromAddresses": ["127.0.0.0/8"]}})).unwrap(),
     ];
-    let running = start_with(settings, &one_level_with_long_running(7)).await;
+    let objects = one_level_with_long_running(7);
+    let accounted =
+        "name: everybody, annotations: {evenkeel.dev/cost: bytes, evenkeel.dev/rate: 9999/s}}\nspec:\n  matching";
+    let objects = objects.replace("name: everybody}\nspec:\n  matching", accounted);
+    assert!(objects.contains(accounted));
+    let running = start_with(settings, &objects).await;
     let admin = running.gateway.admin_address().unwrap();
     for user in ["alice", "alice", "bo\"b\\ \u{3b1}", "bo\"b\\ \u{3b1}"] {
         assert_eq!(get(running.address, "/", &format!("X-Remote-User: {user}\r\n")).await.status, 200);
@@ -95,7 +100,7 @@ async fn status_and_flows_are_json() {
     let upstream = Upstream::silent().await;
     let mut settings = config(&[upstream.address]);
     settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
-    settings.concurrency = 1;
+    settings.concurrency = Some(1.into());
     settings.timeouts.response = std::time::Duration::from_millis(300);
     let running = start_with(settings, ONE_LEVEL).await;
     let admin = running.gateway.admin_address().unwrap();

@@ -35,7 +35,7 @@ async fn pf_10_a_client_with_slow_requests_leaves_seats_to_others() {
     })
     .await;
     let mut settings = config(&[upstream.address]);
-    (settings.concurrency, settings.timeouts.queue) = (10, PATIENCE);
+    (settings.concurrency, settings.timeouts.queue) = (Some(10.into()), PATIENCE);
     let trusted = vec!["127.0.0.1".parse().unwrap()];
     let headers = HeaderIdentity { from_addresses: trusted, ..HeaderIdentity::default() };
     settings.identity.sources = vec![IdentitySource::TrustedHeaders(headers)];

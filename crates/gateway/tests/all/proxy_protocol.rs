@@ -3,16 +3,25 @@
 use crate::authority::Authority;
 use crate::support;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bytes::Bytes;
+use evenkeel::identify::Identify;
 use evenkeel_gateway::Config;
-use evenkeel_gateway::config::{AccessLogFormat, AddressIdentity, IdentitySource};
+use evenkeel_gateway::config::{AccessLogFormat, AddressIdentity, IdentityConfig, IdentitySource, ListenConfig};
+use evenkeel_gateway::host::{Host, HostIdentity, HostLimits};
+use evenkeel_gateway::identity::Identification;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
 use support::client::{Client, find, get};
 use support::upstream::Upstream;
 use support::{config, eventually, start};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::watch;
 
 const V1: &[u8] = b"PROXY TCP4 192.0.2.7 192.0.2.1 50000 443\r\n";
 const V1_UNKNOWN: &[u8] = b"PROXY UNKNOWN\r\n";
@@ -154,4 +163,52 @@ impl Client {
     async fn is_closed_hard(&mut self) -> bool {
         self.rest().await.is_empty()
     }
+}
+
+/// A service of our own, such as the API, behind a balancer: it says who is calling.
+#[tokio::test]
+async fn a_hosted_service_knows_the_client_that_the_balancer_names() {
+    let config = IdentityConfig {
+        sources: vec![IdentitySource::Address(AddressIdentity::default())],
+        ..IdentityConfig::default()
+    };
+    let listen = ListenConfig {
+        address: "127.0.0.1:0".parse().unwrap(),
+        proxy_protocol_from: vec!["127.0.0.1".parse().unwrap()],
+        ..ListenConfig::default()
+    };
+    let limits = HostLimits { head_time: Duration::from_millis(300), ..HostLimits::default() };
+    let host = Host::bind(&listen, Identification::open(&config).unwrap(), limits).await.unwrap();
+    let address = host.address();
+    let of_peer = |peer: HostIdentity| {
+        tower::service_fn(move |request: Request<Incoming>| {
+            let name =
+                peer.identify(&request.into_parts().0).map_or_else(|_| String::new(), |user| user.name.to_string());
+            std::future::ready(Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(name)))))
+        })
+    };
+    let (stop, stopped) = watch::channel(false);
+    let serving = tokio::spawn(host.serve(of_peer, stopped));
+    for (header, client) in
+        [(V1, "192.0.2.7"), (V2_IPV6, "2001:db8::"), (V1_UNKNOWN, "127.0.0.1"), (V2_LOCAL, "127.0.0.1")]
+    {
+        let mut connection = connect(address, header).await;
+        connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        assert!(connection.answer().await.text().contains(client), "{client}");
+    }
+    // Without a valid header, and without any in time, the connection ends without a response.
+    for wrong in [&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..], b"PROXY nonsense\r\n", b"PROXY TCP4 192"] {
+        let mut connection = connect(address, wrong).await;
+        assert_eq!(connection.rest().await, b"");
+    }
+    let mut elsewhere = connect_from_elsewhere(address).await;
+    elsewhere.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert!(elsewhere.answer().await.text().contains("127.0.0.2"));
+    let mut pretends = connect_from_elsewhere(address).await;
+    pretends.stream.write_all(V1).await.unwrap();
+    let answer = String::from_utf8(pretends.rest().await).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    stop.send(true).unwrap();
+    drop(elsewhere);
+    serving.await.unwrap();
 }

@@ -118,7 +118,7 @@ async fn a_route_may_stand_still_for_longer_than_others() {
 async fn a_route_may_wait_longer_for_a_seat_than_others() {
     let (upstream, mut told, leave) = Upstream::held().await;
     let mut settings = settings(&upstream, "{queue: 10m}");
-    (settings.concurrency, settings.timeouts.queue) = (1, SHORT);
+    (settings.concurrency, settings.timeouts.queue) = (Some(1.into()), SHORT);
     assert_eq!(settings.check_without_files(), []);
     let running = start_with(settings, ONE_LEVEL).await;
     let mut clients = Vec::new();

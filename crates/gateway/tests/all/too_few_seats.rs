@@ -29,7 +29,7 @@ fn levels(names: &[&str]) -> Objects {
 }
 
 fn settings(concurrency: u32) -> Config {
-    Config { concurrency, ..support::config(&[([127, 0, 0, 1], 1).into()]) }
+    Config { concurrency: Some(concurrency.into()), ..support::config(&[([127, 0, 0, 1], 1).into()]) }
 }
 
 #[tokio::test]
@@ -59,5 +59,5 @@ async fn changes_that_cause_it_are_refused() {
     // Settings.
     let refused = gateway.reconfigure(settings(1)).await.unwrap_err();
     assert!(refused.to_string().starts_with("concurrency: 1 seat is too few for 2 priority levels"), "{refused}");
-    assert_eq!(gateway.config().concurrency, 2);
+    assert_eq!(gateway.config().concurrency, Some(2.into()));
 }

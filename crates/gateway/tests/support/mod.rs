@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 pub mod client;
+pub mod name_server;
 pub mod upstream;
 
 use std::net::SocketAddr;
@@ -76,7 +77,7 @@ pub async fn gateway(upstream: SocketAddr) -> Running {
 
 pub async fn start(config: Config) -> Running {
     let objects = objects::source(&config);
-    let gateway = Gateway::start(config, objects).await.unwrap();
+    let gateway = Box::pin(Gateway::start(config, objects)).await.unwrap();
     let address = gateway.addresses()[0];
     Running { gateway, address, objects: None }
 }

@@ -4,6 +4,7 @@
 
 mod check;
 mod cidr;
+mod cost_unit;
 pub mod duration;
 mod header;
 mod hide_credentials;

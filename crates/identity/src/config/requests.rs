@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use evenkeel_api::Preset;
+use evenkeel_api::annotations::CostUnit;
 use evenkeel_engine::digest::PathParameters;
 use serde::{Deserialize, Serialize};
 
-use super::duration;
+use super::{cost_unit, duration};
 
 /// How paths are understood. Where no route fits, a request is known by its method and its path: it is what Kubernetes calls
 /// a non-resource request. Under the preset `kubernetes`, it is what a kube-apiserver takes it for.
@@ -77,10 +78,10 @@ pub enum PathParametersConfig {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum RequestIdFrom {
-    /// That of every client, if it is sound: at most 128 letters, digits and characters of `-_.:+/=@`.
+    /// The id of every client, if it is valid: at most 128 letters, digits and characters of `-_.:+/=@`.
     #[default]
     Anyone,
-    /// That of proxies that speak for others (`trustedHeaders`, `address.trustedProxies`).
+    /// The id of proxies that speak for others (`trustedHeaders`, `address.trustedProxies`).
     TrustedProxies,
     /// No client's: all requests get an id of the gateway's own.
     Nobody,
@@ -108,6 +109,10 @@ pub struct RouteConfig {
     /// they start at once, and the annotation `evenkeel.dev/max-long-running` of their level limits how many there are.
     #[serde(default = "one_seat")]
     pub seats: u32,
+    /// What the cost of its requests is counted in, where their match or flow schema does not say: `time`, `bytes`, `tokens`,
+    /// `header:NAME` or `header:NAME;keep`.
+    #[serde(default, with = "cost_unit", skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostUnit>,
     /// The request runs for long: it gives its seats back when the head of its response is there.
     #[serde(default)]
     pub long_running: bool,
@@ -149,7 +154,7 @@ impl RequestsConfig {
     /// What becomes of path parameters. A Kubernetes API has no paths with any, and takes `;` for a character like others.
     pub(crate) fn path_parameters(&self, preset: Preset) -> PathParameters {
         match (self.path_parameters, preset) {
-            (Some(PathParametersConfig::Reject), _) | (None, Preset::Plain) => PathParameters::Reject,
+            (Some(PathParametersConfig::Reject), _) | (None, Preset::Plain | Preset::Llm) => PathParameters::Reject,
             (Some(PathParametersConfig::Strip), _) => PathParameters::Strip,
             (Some(PathParametersConfig::Keep), _) | (None, Preset::Kubernetes) => PathParameters::Keep,
         }
@@ -167,6 +172,7 @@ impl RouteConfig {
             verb: None,
             methods: Vec::new(),
             seats: one_seat(),
+            cost: None,
             long_running: false,
             when_client_leaves: None,
             timeouts: RouteTimeouts::default(),

@@ -2,22 +2,26 @@
 
 mod explain;
 mod paths;
+mod routed;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel::Preset;
+use evenkeel::cost::{CostUnit, RouteCost};
 use evenkeel::digest::{Digest, Digested};
 use evenkeel::service::Occupancy;
 use evenkeel::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
+use evenkeel_engine::cost::text_key;
 use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
 use evenkeel_engine::digest::{DigestError, Kubernetes, PathParameters, Query};
 use evenkeel_engine::{RequestInfo, WorkEstimate};
 use http::Method;
 use http::request::Parts;
 
-pub use paths::Target;
+pub use paths::{Target, set_path};
+pub use routed::RoutedRequest;
 
 use crate::config::{Paths, RequestsConfig, RouteConfig, RouteTimeouts, WhenClientLeaves};
 
@@ -46,6 +50,10 @@ struct Rule {
     /// The path of the route.
     path: String,
     work: WorkEstimate,
+    /// What its requests' cost is counted in, if the route says that.
+    cost: Option<CostUnit>,
+    /// The number of the route in what is learnt of costs.
+    cost_key: u64,
     occupancy: Occupancy,
     when_client_leaves: Option<WhenClientLeaves>,
     timeouts: RouteTimeouts,
@@ -104,6 +112,11 @@ impl RequestRules {
         self.rule_of(route).map(|rule| rule.timeouts).unwrap_or_default()
     }
 
+    /// Whether the cost of a route's requests is counted in tokens.
+    pub fn counts_tokens(&self, route: RouteMatch) -> bool {
+        self.rule_of(route).is_some_and(|rule| rule.cost == Some(CostUnit::Tokens))
+    }
+
     /// The template of a route.
     pub fn template(&self, route: RouteMatch) -> Option<&str> {
         self.rule_of(route).map(|rule| rule.path.as_str())
@@ -112,6 +125,11 @@ impl RequestRules {
     /// Whether a request runs for long by its nature, such as a watch.
     pub fn is_long_running(&self, digested: &Digested<'_, RouteMatch>) -> bool {
         Digest::occupancy(self, digested).is_some_and(|occupancy| occupancy != Occupancy::ToTheEnd)
+    }
+
+    /// The seats that the route of a request says, if it has one.
+    pub fn seats_of_route(&self, route: RouteMatch) -> Option<WorkEstimate> {
+        self.rule_of(route).map(|rule| rule.work)
     }
 
     /// How much work requests are by the rules of Kubernetes, if those apply: a caller that knows the numbers of objects
@@ -178,6 +196,11 @@ impl EstimateWork<RouteMatch> for RequestRules {
         }
     }
 
+    fn route_cost(&self, route: &RouteMatch) -> RouteCost<'_> {
+        self.rule_of(*route)
+            .map_or_else(RouteCost::default, |rule| RouteCost::new(rule.cost.as_ref(), Some(rule.cost_key)))
+    }
+
     fn watch(&self, request: &RequestInfo<'_>, query: Query<'_>, route: &RouteMatch) -> Option<Watch> {
         self.kubernetes_work_of(*route)?.watch(request, query, route)
     }
@@ -194,6 +217,8 @@ impl Rule {
         Self {
             path: route.path.clone(),
             work: WorkEstimate::seats(route.seats),
+            cost: route.cost.clone(),
+            cost_key: text_key(&format!("{} {}", route.methods.join(","), route.path)),
             occupancy: if route.long_running { Occupancy::ToTheHeaders } else { Occupancy::ToTheEnd },
             when_client_leaves: route.when_client_leaves,
             timeouts: route.timeouts,
@@ -208,6 +233,11 @@ fn faults(route: &RouteConfig) -> Vec<String> {
     if route.seats == 0 && route.when_client_leaves.is_some() {
         let fault =
             "it has `seats: 0`, and a request without a seat always ends with its client; remove whenClientLeaves";
+        faults.push(format!("route {path:?}: {fault}"));
+    }
+    if route.long_running && route.cost.is_some() {
+        let fault =
+            "it is `longRunning`, and gives its seats back before its cost is known; remove cost or longRunning";
         faults.push(format!("route {path:?}: {fault}"));
     }
     for method in &route.methods {

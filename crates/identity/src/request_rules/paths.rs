@@ -59,6 +59,12 @@ impl Target {
         &self.method
     }
 
+    /// The path in its normal form; `None` if it is to be rejected.
+    pub fn normal_path(&self) -> Option<&str> {
+        let spelling = self.spelling.as_ref().ok()?;
+        Some(spelling.normal.as_deref().unwrap_or(self.uri.path()))
+    }
+
     /// The URI as the client has sent it, for logs.
     pub fn uri_as_sent(&self) -> &Uri {
         self.uri_as_sent.as_ref().unwrap_or(&self.uri)
@@ -184,8 +190,8 @@ impl RequestRules {
     }
 }
 
-/// Exchanges the path, and leaves the query as it is.
-fn set_path(uri: &mut Uri, path: &str) {
+/// Exchanges the path of a URI, and leaves the query as it is.
+pub fn set_path(uri: &mut Uri, path: &str) {
     let target = with_query(path, uri);
     let mut parts = std::mem::take(uri).into_parts();
     // Every text of this form is a target; if one were not, the original must not be sent in its place.

@@ -8,6 +8,7 @@ use evenkeel_sim::REASONS;
 
 use super::Damage;
 use crate::json::Scanner;
+use crate::logged_head::LoggedHead;
 use crate::record::{Action, Outcome, Placed, Record, Stage};
 use crate::timestamp::{milliseconds, rfc3339};
 use crate::users::Users;
@@ -16,8 +17,10 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
     let mut scanner = Scanner::new(line);
     let (mut time, mut id, mut user, mut method, mut target) = (None, None, None, None, None);
     let (mut schema, mut level, mut seats, mut reason) = (None, None, None, None);
+    let (mut cost, mut bytes) = (None, None);
     let (mut receive, mut wait, mut service) = (None, None, None);
     let mut groups: Vec<Cow<'_, str>> = Vec::new();
+    let mut head = LoggedHead::default();
     scanner.object(|name, scanner| {
         match name {
             "time" => time = Some(scanner.string()?),
@@ -27,11 +30,18 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
                 groups.push(scanner.string()?);
                 Ok::<_, Damage>(())
             })?,
+            "client" => head.address = scanner.string_or_null()?,
+            "headers" if scanner.peek() == Some(b'{') => scanner.object(|name, scanner| {
+                head.headers.push((name.to_owned().into(), scanner.string_or_null()?));
+                Ok::<_, Damage>(())
+            })?,
             "method" => method = Some(scanner.string()?),
             "path" => target = Some(scanner.string()?),
             "schema" => schema = scanner.string_or_null()?,
             "level" => level = scanner.string_or_null()?,
             "seats" => seats = whole(scanner, "seats")?,
+            "cost" => cost = amount(scanner, "cost")?,
+            "bytesOut" => bytes = amount(scanner, "bytesOut")?,
             "receiveMs" => receive = Some(span(scanner, "receiveMs")?),
             "waitMs" => wait = Some(span(scanner, "waitMs")?),
             "serviceMs" => service = Some(span(scanner, "serviceMs")?),
@@ -51,19 +61,23 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
         (_, _, Some(reason)) if is_of_flow_control(&reason) => Outcome::Rejected(Some(reason)),
         _ => Outcome::Served,
     };
+    let is_served = outcome == Outcome::Served;
     Ok(Record {
         id,
         stage: Stage::Whole,
         arrived,
         written: arrived + wait.unwrap_or(0) + service.unwrap_or(0),
         wait,
-        service: service.filter(|_| outcome == Outcome::Served),
+        service: service.filter(|_| is_served),
         user: user.map(|user| users.of_names(&user, &groups)),
         action: Action::Method(method.ok_or(Damage::Missing("method"))?),
         target: target.ok_or(Damage::Missing("path"))?,
+        head,
         outcome,
         placed,
         seats,
+        cost: cost.filter(|_| is_served),
+        bytes: bytes.filter(|_| is_served),
     })
 }
 
@@ -84,6 +98,16 @@ fn whole(scanner: &mut Scanner<'_>, name: &'static str) -> Result<Option<u32>, D
     let number: f64 = scanner.scalar()?.parse().map_err(|_| Damage::Invalid(name))?;
     let is_whole = number.fract().abs() < f64::EPSILON && (0.0..=f64::from(u32::MAX)).contains(&number);
     if is_whole { Ok(Some(number as u32)) } else { Err(Damage::Invalid(name)) }
+}
+
+/// Reads a number that is not below zero; `null` counts as absent.
+fn amount(scanner: &mut Scanner<'_>, name: &'static str) -> Result<Option<f64>, Damage> {
+    if scanner.peek() == Some(b'n') {
+        scanner.skip()?;
+        return Ok(None);
+    }
+    let number: f64 = scanner.scalar()?.parse().map_err(|_| Damage::Invalid(name))?;
+    if number.is_finite() && number >= 0.0 { Ok(Some(number)) } else { Err(Damage::Invalid(name)) }
 }
 
 /// Reads milliseconds. A rejected request has no service time: `null` counts as absent.
@@ -111,6 +135,7 @@ mod tests {
         assert_eq!((&record.action, &*record.target), (&Action::Method("GET".into()), "/orders?page=2"));
         assert_eq!((record.wait, record.service, record.seats), (Some(12_500_000), Some(40_250_000), Some(3)));
         assert_eq!(record.written - record.arrived, 52_750_000);
+        assert_eq!((record.cost, record.bytes), (None, Some(512.0)));
         let placed = Placed { schema: "global-default".into(), level: "everyone".into() };
         assert_eq!((record.outcome, record.placed), (Outcome::Served, Some(placed)));
     }
@@ -133,7 +158,12 @@ mod tests {
 
     #[test]
     fn the_client_and_the_error_change_nothing() {
-        let read = |text: &str| format!("{:?}", read(text.as_bytes(), &mut Users::default()).unwrap());
+        let read = |text: &str| {
+            let mut record = read(text.as_bytes(), &mut Users::default()).unwrap();
+            // The client is for flow schemas that tell flows apart by address.
+            record.head = LoggedHead::default();
+            format!("{record:?}")
+        };
         let before = SERVED.replace("200", "502");
         let now = before.replace(r#""user""#, r#""client":"2001:db8::7","user""#);
         let now = now.replace(r#""upstream""#, r#""error":"cut","upstream""#);
@@ -175,6 +205,8 @@ mod tests {
             ("12.5", "-12.5", "waitMs is invalid"),
             ("\"waitMs\":12.5", "\"receiveMs\":-1", "receiveMs is invalid"),
             ("\"seats\":3", "\"seats\":-3", "seats is invalid"),
+            ("\"seats\":3", "\"cost\":-3", "cost is invalid"),
+            ("512", "-512", "bytesOut is invalid"),
             ("method", "m", "method is missing"),
         ] {
             let text = SERVED.replacen(from, to, 1);

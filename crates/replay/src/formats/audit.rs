@@ -7,6 +7,7 @@ use evenkeel_engine::time::Nanos;
 
 use super::Damage;
 use crate::json::Scanner;
+use crate::logged_head::LoggedHead;
 use crate::record::{Action, Outcome, Record, Stage};
 use crate::timestamp::rfc3339;
 use crate::users::Users;
@@ -89,6 +90,7 @@ impl<'a> AuditEvent<'a> {
         let ran = stage != Stage::Received && outcome == Outcome::Served;
         let wait = self.notes.wait;
         Ok(Record {
+            head: LoggedHead::default(),
             id: Some(self.id.ok_or(Damage::Missing("auditID"))?),
             stage,
             arrived,
@@ -101,6 +103,8 @@ impl<'a> AuditEvent<'a> {
             outcome,
             placed: None,
             seats: None,
+            cost: None,
+            bytes: None,
         })
     }
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::Damage;
 use crate::json::Scanner;
+use crate::logged_head::LoggedHead;
 use crate::record::{Action, Outcome, Record, Stage};
 use crate::timestamp::rfc3339;
 use crate::users::Users;
@@ -61,6 +62,7 @@ pub(super) fn record<'a>(entry: CloudEntry<'a>, users: &mut Users) -> Result<Opt
     let groups = if user.starts_with(NODE) { NODES } else { "" };
     let is_rejected = payload.code.as_deref() == Some(EXHAUSTED) && !is_authorized;
     Ok(Some(Record {
+        head: LoggedHead::default(),
         id: operation.id.or(insert_id),
         stage: Stage::Whole,
         arrived,
@@ -73,6 +75,8 @@ pub(super) fn record<'a>(entry: CloudEntry<'a>, users: &mut Users) -> Result<Opt
         outcome: if is_rejected { Outcome::Rejected(None) } else { Outcome::Served },
         placed: None,
         seats: None,
+        cost: None,
+        bytes: None,
     }))
 }
 

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use evenkeel_engine::time::{Instant, Nanos};
 
 use super::Damage;
-use super::field::LogField;
+use super::field::{LogField, header_of};
+use crate::logged_head::LoggedHead;
 use crate::record::{Action, Outcome, Record, Stage};
 use crate::timestamp::{common_log, milliseconds, rfc3339, seconds, unix_seconds};
 use crate::users::Users;
@@ -25,6 +26,7 @@ pub(super) struct Exchange<'a> {
     groups: Option<Cow<'a, str>>,
     address: Option<Cow<'a, str>>,
     id: Option<Cow<'a, str>>,
+    headers: Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>,
 }
 
 const TOO_MANY_REQUESTS: u16 = 429;
@@ -55,9 +57,19 @@ impl<'a> Exchange<'a> {
             LogField::Groups => self.groups = Some(value),
             LogField::Address => self.address = Some(value),
             LogField::Id => self.id = Some(value),
-            LogField::Other => {}
+            LogField::Header | LogField::Other => {}
         }
         Ok(())
+    }
+
+    /// Notes the value of a header, by the name that its field has.
+    pub(super) fn set_header(&mut self, field: Cow<'a, str>, value: Cow<'a, str>) {
+        let is_there = !matches!(&*value, "" | "-");
+        let name = match field {
+            Cow::Borrowed(field) => header_of(field).unwrap_or(field).into(),
+            Cow::Owned(field) => header_of(&field).unwrap_or(&field).to_owned().into(),
+        };
+        self.headers.push((name, is_there.then_some(value)));
     }
 
     fn end_at(&mut self, end: Option<Instant>, is_exact: bool) -> Result<(), Damage> {
@@ -98,9 +110,12 @@ impl<'a> Exchange<'a> {
             user: Some(users.of_client(self.user.as_deref(), groups, self.address.as_deref())),
             action: Action::Method(self.method.ok_or(Damage::Missing("the method"))?),
             target: self.target.ok_or(Damage::Missing("the path"))?,
+            head: LoggedHead { headers: self.headers, address: self.address },
             outcome: if is_rejected { Outcome::Rejected(None) } else { Outcome::Served },
             placed: None,
             seats: None,
+            cost: None,
+            bytes: None,
         })
     }
 }

@@ -25,8 +25,23 @@ pub(super) enum LogField {
     Groups,
     Address,
     Id,
+    /// A header, by whose name it is called.
+    Header,
     /// Not needed.
     Other,
+}
+
+/// What the names of nginx's variables for headers begin with.
+const NGINX_HEADER: &str = "http_";
+
+/// The name of a header in that of a variable, an operator or a member, as `http_x_plan`, `REQ(X-PLAN)` or `x_plan`.
+pub(super) fn header_of(name: &str) -> Option<&str> {
+    if let Some(header) = name.strip_prefix(NGINX_HEADER) {
+        return Some(header);
+    }
+    let header = name.strip_prefix("REQ(")?.strip_suffix(')')?;
+    // Names with a colon are no headers, and of two names, either may have been meant.
+    (!header.contains([':', '?'])).then_some(header)
 }
 
 // === impl LogField ===
@@ -47,6 +62,7 @@ impl LogField {
             "http_x_remote_group" => Self::Groups,
             "remote_addr" => Self::Address,
             "request_id" | "http_x_request_id" => Self::Id,
+            other if other.starts_with(NGINX_HEADER) => Self::Header,
             _ => Self::Other,
         }
     }
@@ -63,6 +79,7 @@ impl LogField {
             "REQ(X-REMOTE-GROUP)" => Self::Groups,
             "DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT" => Self::Address,
             "REQ(X-REQUEST-ID)" => Self::Id,
+            other if header_of(other).is_some() => Self::Header,
             _ => Self::Other,
         }
     }
@@ -79,6 +96,8 @@ impl LogField {
             "groups" => Self::Groups,
             "downstream_remote_address_without_port" => Self::Address,
             "x_request_id" => Self::Id,
+            "user_agent" => Self::Header,
+            other if other.starts_with("x_") || other.starts_with("x-") => Self::Header,
             other => Self::of_nginx(other),
         }
     }

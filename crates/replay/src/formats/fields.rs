@@ -13,6 +13,11 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
     scanner.object(|name, scanner| {
         match LogField::of_member(name) {
             LogField::Other => scanner.skip()?,
+            LogField::Header => {
+                let is_null = scanner.peek() == Some(b'n');
+                let value = if is_null { scanner.skip().map(|()| "".into()) } else { scanner.scalar() }?;
+                exchange.set_header(name.to_owned().into(), value);
+            }
             _ if scanner.peek() == Some(b'n') => scanner.skip()?,
             field => exchange.set(field, scanner.scalar()?)?,
         }

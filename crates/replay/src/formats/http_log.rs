@@ -6,6 +6,7 @@ use evenkeel_engine::digest::parse_duration;
 use evenkeel_engine::time::{Instant, Nanos};
 
 use super::{Damage, quoted};
+use crate::logged_head::LoggedHead;
 use crate::record::{Action, Outcome, Placed, Record, Stage};
 use crate::timestamp::klog;
 
@@ -75,6 +76,7 @@ impl<'a> HttpLogLine<'a> {
             _ => Outcome::Served,
         };
         Ok(Record {
+            head: LoggedHead::default(),
             id: self.id,
             stage: Stage::Whole,
             arrived: written + -latency,
@@ -88,6 +90,8 @@ impl<'a> HttpLogLine<'a> {
             outcome,
             placed,
             seats: self.seats,
+            cost: None,
+            bytes: None,
         })
     }
 }

@@ -14,7 +14,17 @@ pub struct Template {
     /// The text before the first value.
     start: Box<str>,
     /// The values, each with the text that follows it.
-    values: Vec<(LogField, Box<str>)>,
+    values: Vec<Value>,
+}
+
+/// A value of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Value {
+    field: LogField,
+    /// The variable or the operator, if it stands for a header.
+    header: Box<str>,
+    /// The text that follows.
+    after: Box<str>,
 }
 
 /// Why a format string cannot be used.
@@ -47,7 +57,7 @@ impl Template {
     /// Compiles a format string.
     pub fn parse(format: &str) -> Result<Self, TemplateError> {
         let mut start = String::new();
-        let mut values: Vec<(LogField, String)> = Vec::new();
+        let mut values: Vec<(LogField, &str, String)> = Vec::new();
         let mut rest = format;
         while let Some(letter) = rest.chars().next() {
             let (field, after) = match letter {
@@ -56,29 +66,34 @@ impl Template {
                 _ => (None, &rest[letter.len_utf8()..]),
             };
             match field {
-                Some(field) => values.push((field, String::new())),
+                Some((field, name)) => values.push((field, name, String::new())),
                 None => {
-                    let text = values.last_mut().map_or(&mut start, |(_, text)| text);
+                    let text = values.last_mut().map_or(&mut start, |(.., text)| text);
                     text.push(letter);
                 }
             }
             rest = after;
         }
-        let joined = values.iter().rev().skip(1).rposition(|(_, text)| text.is_empty());
+        let joined = values.iter().rev().skip(1).rposition(|(.., text)| text.is_empty());
         if let Some(place) = joined {
             let first = values.len() - 1 - place;
             return Err(TemplateError::NotSeparated(first, first + 1));
         }
         let template = Self {
             start: start.into(),
-            values: values.into_iter().map(|(field, text)| (field, text.into())).collect(),
+            values: (values.into_iter())
+                .map(|(field, name, after)| {
+                    let header = if field == LogField::Header { name.into() } else { Box::default() };
+                    Value { field, header, after: after.into() }
+                })
+                .collect(),
         };
         template.check()?;
         Ok(template)
     }
 
     fn check(&self) -> Result<(), TemplateError> {
-        let tells = |wanted: &[LogField]| self.values.iter().any(|(field, _)| wanted.contains(field));
+        let tells = |wanted: &[LogField]| self.values.iter().any(|value| wanted.contains(&value.field));
         if self.values.is_empty() {
             return Err(TemplateError::NoValues);
         }
@@ -100,7 +115,7 @@ impl Template {
             std::str::from_utf8(line).map_err(|_| Damage::Invalid("the encoding"))?.trim_end_matches(['\r', '\n']);
         let mut rest = text.strip_prefix(&*self.start).ok_or(Damage::Form)?;
         let mut exchange = Exchange::default();
-        for (place, (field, after)) in self.values.iter().enumerate() {
+        for (place, Value { field, header, after }) in self.values.iter().enumerate() {
             let is_last = place + 1 == self.values.len();
             let end = match (&**after, is_last) {
                 ("", _) => rest.len(),
@@ -112,7 +127,10 @@ impl Template {
             let value = &rest[..end];
             if *field != LogField::Other {
                 let value = if value.contains('\\') { quoted::unescape(value)?.into() } else { Cow::Borrowed(value) };
-                exchange.set(*field, value)?;
+                match field {
+                    LogField::Header => exchange.set_header(header.to_string().into(), value),
+                    _ => exchange.set(*field, value)?,
+                }
             }
             rest = &rest[end + after.len()..];
         }
@@ -121,27 +139,30 @@ impl Template {
 
     /// Whether the format includes how long requests take.
     pub fn tells_time_taken(&self) -> bool {
-        self.values.iter().any(|(field, _)| matches!(field, LogField::Seconds | LogField::Milliseconds))
+        self.values.iter().any(|value| matches!(value.field, LogField::Seconds | LogField::Milliseconds))
     }
 }
 
+/// What a value is, and the name of its variable or operator.
+type NamedField<'a> = (LogField, &'a str);
+
 /// A variable at the start of a text, and what follows it.
-fn nginx_value(text: &str) -> (Option<LogField>, &str) {
+fn nginx_value(text: &str) -> (Option<NamedField<'_>>, &str) {
     let after = &text[1..];
     if let Some((name, after)) = after.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
-        return (Some(LogField::of_nginx(name)), after);
+        return (Some((LogField::of_nginx(name), name)), after);
     }
     let end = after.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(after.len());
     let (name, rest) = after.split_at(end);
-    if name.is_empty() { (None, rest) } else { (Some(LogField::of_nginx(name)), rest) }
+    if name.is_empty() { (None, rest) } else { (Some((LogField::of_nginx(name), name)), rest) }
 }
 
 /// An operator at the start of a text, and what follows it. `%%` stands for a percent sign.
-fn envoy_value(text: &str) -> Result<(Option<LogField>, &str), TemplateError> {
+fn envoy_value(text: &str) -> Result<(Option<NamedField<'_>>, &str), TemplateError> {
     let (operator, after) = text[1..].split_once('%').ok_or_else(|| TemplateError::Unended(text.to_owned()))?;
     // A limit that the value is cut to.
     let name = operator.rsplit_once("):").map_or(operator, |(name, _)| &operator[..=name.len()]);
-    Ok((if operator.is_empty() { None } else { Some(LogField::of_envoy(name)) }, after))
+    Ok((if operator.is_empty() { None } else { Some((LogField::of_envoy(name), name)) }, after))
 }
 
 #[cfg(test)]

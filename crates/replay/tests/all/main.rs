@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod exports;
+mod flight;
+mod headers;
 mod hostile;
 mod kinds;
 mod logs;

@@ -1,10 +1,10 @@
-//! How long the service works on requests.
+//! How long the service works on requests, and what they cost.
 
 use evenkeel_engine::time::Nanos;
 
 use crate::random::Random;
 
-/// A distribution of service times.
+/// A distribution of service times in nanoseconds, or of costs.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Distribution {
@@ -37,7 +37,7 @@ impl Distribution {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "spans of seconds")]
-    fn draw_any(&self, random: &mut Random) -> Nanos {
+    pub(crate) fn draw_any(&self, random: &mut Random) -> Nanos {
         match self {
             Self::Fixed(span) => *span,
             Self::Uniform(least, most) => random.between(*least, *most),

@@ -2,7 +2,7 @@
 
 use evenkeel_engine::time::{Nanos, SECOND};
 
-use super::{Arrivals, FlowGroup};
+use super::{Arrivals, FlowGroup, RecordedRequest};
 use crate::random::{Purpose, Random};
 
 /// The arrivals and service times of one flow. They depend on the seed and on the name and number of the flow, and on nothing
@@ -11,7 +11,11 @@ use crate::random::{Purpose, Random};
 pub struct Draws {
     arrivals: Random,
     services: Random,
+    costs: Random,
     retries: Random,
+    /// How many arrivals and service times of a recording were taken.
+    arrivals_taken: usize,
+    services_taken: usize,
 }
 
 // === impl Draws ===
@@ -23,27 +27,32 @@ impl Draws {
         Self {
             arrivals: stream(Purpose::Arrivals),
             services: stream(Purpose::ServiceTimes),
+            costs: stream(Purpose::Costs),
             retries: stream(Purpose::Retries),
+            arrivals_taken: 0,
+            services_taken: 0,
         }
     }
 
     /// When the first request arrives, and how many more arrive with it; `None` if none does.
     pub fn first_arrival(&mut self, group: &FlowGroup) -> Option<(Nanos, u32)> {
         let from = group.from;
-        let (at, more) = match group.arrivals {
+        let (at, more) = match &group.arrivals {
             Arrivals::Closed { clients, .. } => (from, clients - 1),
-            Arrivals::Poisson { rate } => (from + self.arrivals.exponential(nanos_between(rate)), 0),
+            Arrivals::Poisson { rate } => (from + self.arrivals.exponential(nanos_between(*rate)), 0),
             Arrivals::Periodic { .. } => (from, 0),
-            Arrivals::Burst { at, requests } => (from.max(at), requests - 1),
+            Arrivals::Burst { at, requests } => (from.max(*at), requests - 1),
+            Arrivals::Recorded(requests) => (self.next_recorded(requests)?, 0),
         };
         (at < group.to).then_some((at, more))
     }
 
     /// When the request after that one arrives, if that depends on time alone.
     pub fn next_arrival(&mut self, group: &FlowGroup, at: Nanos) -> Option<Nanos> {
-        let next = match group.arrivals {
-            Arrivals::Poisson { rate } => at + self.arrivals.exponential(nanos_between(rate)),
+        let next = match &group.arrivals {
+            Arrivals::Poisson { rate } => at + self.arrivals.exponential(nanos_between(*rate)),
             Arrivals::Periodic { every } => at + every,
+            Arrivals::Recorded(requests) => self.next_recorded(requests)?.max(at),
             Arrivals::Closed { .. } | Arrivals::Burst { .. } => return None,
         };
         (next < group.to).then_some(next)
@@ -51,7 +60,21 @@ impl Draws {
 
     /// How long the service works on the next request.
     pub fn service(&mut self, group: &FlowGroup) -> Nanos {
-        group.service.draw(&mut self.services)
+        let Arrivals::Recorded(requests) = &group.arrivals else { return group.service.draw(&mut self.services) };
+        let request = requests.get(self.services_taken);
+        self.services_taken += 1;
+        request.map_or(0, |request| request.service.max(0))
+    }
+
+    fn next_recorded(&mut self, requests: &[RecordedRequest]) -> Option<Nanos> {
+        let request = requests.get(self.arrivals_taken)?;
+        self.arrivals_taken += 1;
+        Some(request.at)
+    }
+
+    /// What the next request costs; 0 if the workload does not say.
+    pub fn cost(&mut self, group: &FlowGroup) -> Nanos {
+        group.cost.as_ref().map_or(0, |cost| cost.draw_any(&mut self.costs).max(0))
     }
 
     /// A pause between the two, both included.

@@ -56,7 +56,10 @@ impl Fields {
     /// A map; members of other names are problems.
     pub(super) fn map<'n>(&mut self, field: &Field<'n>, known: &[&str]) -> Option<Map<'n>> {
         let Value::Map(members) = &field.node.value else {
-            self.problem(field, &format!("{}, but must be a map with {}", found(field.node), known.join(", ")));
+            self.problem(
+                field,
+                &format!("{}, but must be a map with {}", field.node.value.describe("a map"), known.join(", ")),
+            );
             return None;
         };
         for member in members.iter().filter(|member| !known.contains(&&*member.key)) {
@@ -69,7 +72,7 @@ impl Fields {
     /// A map with members of any name.
     pub(super) fn entries<'n>(&mut self, field: &Field<'n>) -> Option<Vec<(String, Field<'n>)>> {
         let Value::Map(members) = &field.node.value else {
-            self.problem(field, &format!("{}, but must be a map", found(field.node)));
+            self.problem(field, &format!("{}, but must be a map", field.node.value.describe("a map")));
             return None;
         };
         let entry = |member: &'n Member| {
@@ -81,7 +84,7 @@ impl Fields {
 
     pub(super) fn list<'n>(&mut self, field: &Field<'n>) -> Option<Vec<Field<'n>>> {
         let Value::List(items) = &field.node.value else {
-            self.problem(field, &format!("{}, but must be a list", found(field.node)));
+            self.problem(field, &format!("{}, but must be a list", field.node.value.describe("a map")));
             return None;
         };
         let item = |(index, node): (usize, &'n Node)| {
@@ -135,15 +138,26 @@ impl Fields {
     /// Notes a problem unless the value is what is wanted.
     pub(super) fn wanted<T>(&mut self, field: &Field<'_>, value: Option<T>, what: &str) -> Option<T> {
         if value.is_none() {
-            self.problem(field, &format!("{}, but must be {what}", found(field.node)));
+            self.problem(field, &format!("{}, but must be {what}", field.node.value.describe("a map")));
         }
         value
     }
 
     /// The one member of a map that says what it is, as in `{poisson: {rate: 5}}`.
     pub(super) fn choice<'n>(&mut self, field: &Field<'n>, known: &[&str]) -> Option<(&'n str, Field<'n>)> {
-        let map = self.map(field, known)?;
-        let [member] = map.members else {
+        self.choice_beside(field, known, &[])
+    }
+
+    /// The same where there may be other members beside it.
+    pub(super) fn choice_beside<'n>(
+        &mut self,
+        field: &Field<'n>,
+        known: &[&str],
+        beside: &[&str],
+    ) -> Option<(&'n str, Field<'n>)> {
+        let map = self.map(field, &[known, beside].concat())?;
+        let mut members = map.members.iter().filter(|member| !beside.contains(&&*member.key));
+        let (Some(member), None) = (members.next(), members.next()) else {
             self.problem(field, &format!("must be exactly one of {}", known.join(", ")));
             return None;
         };
@@ -157,6 +171,12 @@ impl Fields {
 impl<'n> Field<'n> {
     pub(super) fn root(node: &'n Node) -> Self {
         Self { node, name: String::new(), at: node.at }
+    }
+
+    /// A member, if it is a map that has it.
+    pub(super) fn member(&self, name: &str) -> Option<Self> {
+        let Value::Map(members) = &self.node.value else { return None };
+        Map { members, name: self.name.clone(), at: self.at }.get(name)
     }
 
     pub(super) fn is_map(&self) -> bool {
@@ -189,18 +209,4 @@ fn literal(node: &Node) -> Option<&str> {
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "at most a year")]
 fn seconds(number: f64) -> Option<Nanos> {
     (0.0..=SPAN_MAX).contains(&number).then(|| (number * SECOND as f64).round() as Nanos)
-}
-
-/// What was found, in short.
-fn found(node: &Node) -> String {
-    const LENGTH_MAX: usize = 40;
-    match &node.value {
-        Value::Null => "is empty".to_owned(),
-        Value::Bool(value) => format!("is {value}"),
-        Value::Number(text) if text.len() <= LENGTH_MAX => format!("is {text}"),
-        Value::String(text) if text.len() <= LENGTH_MAX => format!("is {text:?}"),
-        Value::Number(_) | Value::String(_) => "is a long text".to_owned(),
-        Value::List(_) => "is a list".to_owned(),
-        Value::Map(_) => "is a map".to_owned(),
-    }
 }

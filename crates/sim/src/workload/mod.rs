@@ -12,6 +12,8 @@ mod read_flow;
 pub use distribution::Distribution;
 pub use draws::Draws;
 
+use std::sync::Arc;
+
 use evenkeel_engine::time::{Nanos, SECOND};
 
 use crate::service::ServiceCurve;
@@ -58,10 +60,12 @@ pub struct FlowGroup {
     pub arrivals: Arrivals,
     /// How long the service works on a request.
     pub service: Distribution,
+    /// What a request costs, in the unit of its flow schema; `None`: nothing.
+    pub cost: Option<Distribution>,
     /// How long a request takes elsewhere after that, with its seats and without a slot of the service.
     pub delay: Nanos,
-    /// How long a request waits at most.
-    pub patience: Nanos,
+    /// How long a request waits at most; `None`: as long as [`PATIENCE_DEFAULT`].
+    pub patience: Option<Nanos>,
     /// What a client does after a rejection.
     pub on_rejection: OnRejection,
     /// When the first requests come.
@@ -71,7 +75,7 @@ pub struct FlowGroup {
 }
 
 /// When the requests of one flow come.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Arrivals {
     /// So many clients; each sends its next request some time after the one before has ended.
@@ -98,6 +102,19 @@ pub enum Arrivals {
         /// How many.
         requests: u32,
     },
+    /// When they were recorded, in the order of time. Their service times take the place of the group's.
+    Recorded(Arc<[RecordedRequest]>),
+}
+
+/// A request that really arrived.
+///
+/// Not `#[non_exhaustive]`: whoever reads a recording makes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordedRequest {
+    /// When it arrived.
+    pub at: Nanos,
+    /// How long the service worked on it.
+    pub service: Nanos,
 }
 
 /// What a client does when a request is rejected.
@@ -151,9 +168,45 @@ pub const PATIENCE_DEFAULT: Nanos = 15 * SECOND;
 /// requests without end at one point in time.
 pub const RESPONSE_TIME: Nanos = SECOND / 1000;
 
+// === impl Workload ===
+
+impl Workload {
+    /// Recorded requests, for a service without a limit of its own.
+    pub fn recorded(name: impl Into<String>, span: Nanos, flows: Vec<FlowGroup>) -> Self {
+        Self {
+            name: name.into(),
+            span,
+            warmup: 0,
+            service: ServiceCurve::default(),
+            objects: Vec::new(),
+            flows,
+            events: Vec::new(),
+            simulated_events_max: SIMULATED_EVENTS_MAX,
+        }
+    }
+}
+
 // === impl FlowGroup ===
 
 impl FlowGroup {
+    /// One flow whose requests arrived at recorded times. Its clients do not try again: the requests that they sent again were recorded too.
+    pub fn recorded(name: impl Into<String>, caller: Caller, seats: u32, requests: Arc<[RecordedRequest]>) -> Self {
+        Self {
+            name: name.into(),
+            count: 1,
+            caller,
+            seats: Some(seats),
+            arrivals: Arrivals::Recorded(requests),
+            service: Distribution::Fixed(0),
+            cost: None,
+            delay: 0,
+            patience: None,
+            on_rejection: OnRejection::GiveUp,
+            from: 0,
+            to: Nanos::MAX,
+        }
+    }
+
     /// The caller of one of its flows. Of several flows, each is told apart by a number after the name of its user.
     pub fn caller_of(&self, number: u32) -> Caller {
         let mut caller = self.caller.clone();

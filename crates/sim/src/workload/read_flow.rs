@@ -9,7 +9,7 @@ use evenkeel_engine::{KnownHead, RequestInfo, User};
 
 use super::fields::{Field, Fields, Map};
 use super::read::COUNT_MAX;
-use super::{Arrivals, Distribution, FlowGroup, OnRejection, PATIENCE_DEFAULT};
+use super::{Arrivals, Distribution, FlowGroup, OnRejection};
 use crate::stream::Caller;
 
 /// How deep mixes of mixes may be.
@@ -44,10 +44,16 @@ pub(super) fn read_flow(fields: &mut Fields, field: &Field<'_>, span: Nanos, pre
     let seats = map.get("seats").map(|field| fields.whole(&field, 0, 1_000_000));
     let arrivals = required(fields, &map, "arrivals", "write `arrivals: {poisson: {rate: 50}}`", read_arrivals);
     let service = required(fields, &map, "service", "write `service: {fixed: 10ms}`", |fields, field| {
-        read_distribution(fields, field, DEPTH_MAX)
+        let service = read_distribution(fields, field, DEPTH_MAX, Quantity::Duration);
+        let cost = field.member(COST).map(|cost| read_cost(fields, &cost));
+        match cost {
+            None => Some((service?, None)),
+            Some(cost) => Some((service?, Some(cost?))),
+        }
     });
+    let (service, cost) = service.unzip();
     let delay = map.get("delay").map_or(Some(0), |field| fields.duration(&field));
-    let patience = map.get("patience").map_or(Some(PATIENCE_DEFAULT), |field| {
+    let patience = map.get("patience").map(|field| {
         let patience = fields.duration(&field)?;
         fields.wanted(&field, (patience >= MILLISECOND).then_some(patience), "at least 1ms")
     });
@@ -69,8 +75,12 @@ pub(super) fn read_flow(fields: &mut Fields, field: &Field<'_>, span: Nanos, pre
         },
         arrivals: arrivals?,
         service: service?,
+        cost: cost?,
         delay: delay?,
-        patience: patience?,
+        patience: match patience {
+            None => None,
+            Some(patience) => Some(patience?),
+        },
         on_rejection: on_rejection?,
         from: from?,
         to: to?,
@@ -138,7 +148,7 @@ fn read_target(
         let method = if method.is_empty() { "GET" } else { &method };
         let digested = match preset {
             Preset::Kubernetes => Kubernetes::default().digest(method, &path).map(RequestInfo::into_owned),
-            Preset::Plain => PlainPaths.digest_normal(method, &path).map(RequestInfo::into_owned),
+            Preset::Plain | Preset::Llm => PlainPaths.digest_normal(method, &path).map(RequestInfo::into_owned),
         };
         let query = Query::of_target(&path).as_str().into();
         return match digested {
@@ -210,24 +220,63 @@ fn read_arrivals(fields: &mut Fields, field: &Field<'_>) -> Option<Arrivals> {
     }
 }
 
-fn read_distribution(fields: &mut Fields, field: &Field<'_>, depth: usize) -> Option<Distribution> {
-    match fields.choice(field, &["fixed", "uniform", "exponential", "lognormal", "mix"])? {
-        ("fixed", field) => fields.duration(&field).map(Distribution::Fixed),
+/// The member of a service that says what a request costs.
+const COST: &str = "cost";
+/// The most that a request costs.
+const COST_MAX: u32 = u32::MAX;
+
+/// What a distribution is of.
+#[derive(Clone, Copy)]
+enum Quantity {
+    Duration,
+    Cost,
+}
+
+/// What a request costs: a number, or a distribution of numbers.
+fn read_cost(fields: &mut Fields, field: &Field<'_>) -> Option<Distribution> {
+    if field.is_map() {
+        read_distribution(fields, field, DEPTH_MAX, Quantity::Cost)
+    } else {
+        Quantity::Cost.read(fields, field).map(Distribution::Fixed)
+    }
+}
+
+impl Quantity {
+    fn read(self, fields: &mut Fields, field: &Field<'_>) -> Option<Nanos> {
+        match self {
+            Self::Duration => fields.duration(field),
+            Self::Cost => fields.whole(field, 0, COST_MAX).map(Nanos::from),
+        }
+    }
+
+    /// What two of them have to be.
+    fn pair(self) -> &'static str {
+        match self {
+            Self::Duration => "two durations, the shorter first, as [8ms, 12ms]",
+            Self::Cost => "two whole numbers, the smaller first, as [1, 40]",
+        }
+    }
+}
+
+fn read_distribution(fields: &mut Fields, field: &Field<'_>, depth: usize, of: Quantity) -> Option<Distribution> {
+    match fields.choice_beside(field, &["fixed", "uniform", "exponential", "lognormal", "mix"], &[COST])? {
+        ("fixed", field) => of.read(fields, &field).map(Distribution::Fixed),
         ("uniform", field) => {
             let spans = fields.list(&field)?;
-            let spans: Option<Vec<_>> = spans.iter().map(|field| fields.duration(field)).collect();
+            let spans: Option<Vec<_>> = spans.iter().map(|field| of.read(fields, field)).collect();
             let spans = spans.map(|spans| (spans.first().copied(), spans.get(1).copied(), spans.len()));
             let ordered = spans.and_then(|spans| match spans {
                 (Some(least), Some(most), 2) if least <= most => Some((least, most)),
                 _ => None,
             });
-            let (least, most) = fields.wanted(&field, ordered, "two durations, the shorter first, as [8ms, 12ms]")?;
+            let (least, most) = fields.wanted(&field, ordered, of.pair())?;
             Some(Distribution::Uniform(least, most))
         }
-        ("exponential", field) => fields.duration(&field).map(Distribution::Exponential),
+        ("exponential", field) => of.read(fields, &field).map(Distribution::Exponential),
         ("lognormal", field) => {
             let map = fields.map(&field, &["median", "sigma"])?;
-            let median = required(fields, &map, "median", "write `median: 10ms`", Fields::duration);
+            let median =
+                required(fields, &map, "median", "write `median: 10ms`", |fields, field| of.read(fields, field));
             let sigma =
                 required(fields, &map, "sigma", "write `sigma: 0.5`", |fields, field| fields.number(field, 0.0, 10.0));
             Some(Distribution::Lognormal { median: median?, sigma: sigma? })
@@ -236,11 +285,11 @@ fn read_distribution(fields: &mut Fields, field: &Field<'_>, depth: usize) -> Op
             fields.problem(&field, "is a mix of mixes, too deep");
             None
         }
-        (_, field) => read_mix(fields, &field, depth - 1),
+        (_, field) => read_mix(fields, &field, depth - 1, of),
     }
 }
 
-fn read_mix(fields: &mut Fields, field: &Field<'_>, depth: usize) -> Option<Distribution> {
+fn read_mix(fields: &mut Fields, field: &Field<'_>, depth: usize, of: Quantity) -> Option<Distribution> {
     let mut parts = Vec::new();
     for item in fields.list(field)? {
         let pair = fields.list(&item)?;
@@ -249,7 +298,12 @@ fn read_mix(fields: &mut Fields, field: &Field<'_>, depth: usize) -> Option<Dist
             return None;
         };
         let part = fields.number(part, 0.0, 1.0);
-        parts.push((part?, read_distribution(fields, distribution, depth)?));
+        let distribution = if distribution.is_map() {
+            read_distribution(fields, distribution, depth, of)
+        } else {
+            of.read(fields, distribution).map(Distribution::Fixed)
+        };
+        parts.push((part?, distribution?));
     }
     let sum: f64 = parts.iter().map(|(part, _)| part).sum();
     let is_whole = (sum - 1.0).abs() < 1e-6;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::float_cmp, clippy::cast_precision_loss, reason = "tests of exact figures")]
 
 mod clients;
+mod costs;
 mod examples;
 mod server;
 mod stream;

@@ -16,7 +16,7 @@ fn caller(name: &str) -> Arc<Caller> {
 
 fn request(at: Nanos, caller: &Arc<Caller>, token: u32) -> StreamRequest<u32, Arc<Caller>> {
     let (service, work) = (10 * MILLISECOND, Some(WorkEstimate::ONE_SEAT));
-    StreamRequest { at, caller: Arc::clone(caller), service, work, patience: Some(15 * SECOND), token }
+    StreamRequest { at, caller: Arc::clone(caller), service, work, patience: Some(15 * SECOND), cost: None, token }
 }
 
 #[test]

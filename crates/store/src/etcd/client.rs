@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use tokio::sync::watch;
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_stream::StreamExt;
 use tonic::client::Grpc;
@@ -21,8 +22,8 @@ use crate::Error;
 use super::circuit::Circuit;
 use super::config::{EtcdConfig, EtcdLogin, EtcdTls};
 use super::messages::{
-    AuthenticateRequest, AuthenticateResponse, RangeRequest, RangeResponse, WatchCreateRequest, WatchRequest,
-    WatchResponse,
+    AuthenticateRequest, AuthenticateResponse, LeaseKeepAliveRequest, LeaseKeepAliveResponse, RangeRequest,
+    RangeResponse, WatchCreateRequest, WatchRequest, WatchResponse,
 };
 
 /// A page of the largest objects that etcd takes fits into this.
@@ -80,6 +81,8 @@ pub(crate) enum CallError {
 pub(crate) const RANGE: Method = Method { path: "/etcdserverpb.KV/Range", retry: Retry::Always };
 pub(crate) const TXN: Method = Method { path: "/etcdserverpb.KV/Txn", retry: Retry::IfNotSent };
 pub(crate) const COMPACT: Method = Method { path: "/etcdserverpb.KV/Compact", retry: Retry::IfNotSent };
+pub(crate) const LEASE_GRANT: Method = Method { path: "/etcdserverpb.Lease/LeaseGrant", retry: Retry::IfNotSent };
+const LEASE_KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
 const AUTHENTICATE: &str = "/etcdserverpb.Auth/Authenticate";
 const WATCH: &str = "/etcdserverpb.Watch/Watch";
 
@@ -185,15 +188,40 @@ impl Client {
         }
     }
 
-    /// Opens a watch at the member in use, and returns after etcd's first response.
-    pub(crate) async fn watch(
-        &self,
-        create: WatchCreateRequest,
-    ) -> Result<(WatchResponse, Streaming<WatchResponse>), CallError> {
+    /// One attempt at the member in use, for callers that have a time for each attempt themselves. After a failure the next
+    /// member is in use. It is made whether or not etcd could be reached before.
+    pub(crate) async fn call_once<Q, A>(&self, method: &Method, request: Q) -> Result<A, CallError>
+    where
+        Q: prost::Message + 'static,
+        A: prost::Message + Default + 'static,
+    {
         let member = self.current.load(Ordering::Relaxed);
-        let opened = timeout(self.attempt_deadline, self.open_watch(member, create)).await;
-        let failure = match opened {
-            Ok(Ok(opened)) => return Ok(opened),
+        let attempt = timeout(self.attempt_deadline, self.attempt(member, method.path, request)).await;
+        self.after_attempt(member, attempt)
+    }
+
+    /// Lets a lease last anew; returns for how many seconds, zero if there is no such lease.
+    pub(crate) async fn keep_alive(&self, lease: i64) -> Result<i64, CallError> {
+        let member = self.current.load(Ordering::Relaxed);
+        let attempt = timeout(self.attempt_deadline, self.keep_alive_at(member, lease)).await;
+        self.after_attempt(member, attempt)
+    }
+
+    async fn keep_alive_at(&self, member: usize, lease: i64) -> Result<i64, Status> {
+        let mut request = Request::new(tokio_stream::once(LeaseKeepAliveRequest { id: lease }));
+        self.sign(member, &mut request).await?;
+        let mut grpc = self.grpc(member);
+        grpc.ready().await.map_err(not_ready)?;
+        let codec = ProstCodec::<LeaseKeepAliveRequest, LeaseKeepAliveResponse>::default();
+        let path = PathAndQuery::from_static(LEASE_KEEP_ALIVE);
+        let mut responses = grpc.streaming(request, path, codec).await?.into_inner();
+        let response = responses.message().await?.ok_or_else(|| Status::unavailable("no response for the lease"))?;
+        Ok(response.seconds)
+    }
+
+    fn after_attempt<A>(&self, member: usize, attempt: Result<Result<A, Status>, Elapsed>) -> Result<A, CallError> {
+        let failure = match attempt {
+            Ok(Ok(response)) => return Ok(response),
             Ok(Err(status)) => {
                 if wants_new_token(&status) {
                     self.forget_token();
@@ -202,8 +230,21 @@ impl Client {
             }
             Err(_) => CallError::NoResponse("a member did not respond in time".to_owned()),
         };
-        self.leave(member);
+        if !matches!(failure, CallError::Refused(_)) {
+            self.leave(member);
+        }
         Err(failure)
+    }
+
+    /// Opens a watch at the member in use, and returns after etcd's first response.
+    pub(crate) async fn watch(
+        &self,
+        create: WatchCreateRequest,
+    ) -> Result<(WatchResponse, Streaming<WatchResponse>), CallError> {
+        let member = self.current.load(Ordering::Relaxed);
+        let opened = timeout(self.attempt_deadline, self.open_watch(member, create)).await;
+        // A member that refuses a watch may be the only one that does.
+        self.after_attempt(member, opened).inspect_err(|_| self.leave(member))
     }
 
     /// Notifies when another member is used.

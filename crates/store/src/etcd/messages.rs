@@ -56,8 +56,13 @@ pub(crate) struct PutRequest {
     pub(crate) key: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
     pub(crate) value: Bytes,
+    #[prost(int64, tag = "3")]
+    pub(crate) lease: i64,
     #[prost(bool, tag = "4")]
     pub(crate) prev_kv: bool,
+    /// Keeps the lease that the key has.
+    #[prost(bool, tag = "6")]
+    pub(crate) ignore_lease: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -85,7 +90,9 @@ pub(crate) struct Compare {
     pub(crate) target: i32,
     #[prost(bytes = "bytes", tag = "3")]
     pub(crate) key: Bytes,
-    // A member of a oneof is written even if it is zero.
+    // Members of a oneof are written even if they are zero.
+    #[prost(int64, optional, tag = "5")]
+    pub(crate) create_revision: Option<i64>,
     #[prost(int64, optional, tag = "6")]
     pub(crate) mod_revision: Option<i64>,
 }
@@ -94,6 +101,7 @@ pub(crate) struct Compare {
 #[repr(i32)]
 pub(crate) enum CompareTarget {
     Version = 0,
+    CreateRevision = 1,
     ModRevision = 2,
 }
 
@@ -159,6 +167,31 @@ pub(crate) struct CompactionRequest {
 pub(crate) struct CompactionResponse {
     #[prost(message, optional, tag = "1")]
     pub(crate) header: Option<ResponseHeader>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct LeaseGrantRequest {
+    #[prost(int64, tag = "1")]
+    pub(crate) seconds: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct LeaseGrantResponse {
+    #[prost(int64, tag = "2")]
+    pub(crate) id: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct LeaseKeepAliveRequest {
+    #[prost(int64, tag = "1")]
+    pub(crate) id: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct LeaseKeepAliveResponse {
+    /// How long the lease lasts; zero if there is none.
+    #[prost(int64, tag = "3")]
+    pub(crate) seconds: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]

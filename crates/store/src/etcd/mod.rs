@@ -7,6 +7,7 @@ mod feeder;
 mod keys;
 mod messages;
 mod read;
+mod transactions;
 mod write;
 
 use std::fmt;
@@ -30,6 +31,9 @@ use feeder::Feeder;
 use keys::Keys;
 use messages::{CompactionRequest, CompactionResponse, signed};
 use read::{EtcdReader, out_of_range};
+pub use transactions::{
+    CoordinationKey, EtcdTransactions, KeyChange, KeyCondition, KeyWatch, KeyWrite, LeaseId, Transacted,
+};
 use write::{Conditional, Done};
 
 /// How long a write waits for the cache to have it. Afterwards reads go to etcd until the cache has caught up.

@@ -64,12 +64,15 @@ impl Conditional<'_> {
     fn transaction(&self, reader: &EtcdReader) -> TxnRequest {
         let key = reader.keys.key(self.kind, self.name);
         let operation = match &self.payload {
-            Some(payload) => Request::Put(PutRequest { key: key.clone(), value: payload.clone(), prev_kv: true }),
+            Some(payload) => {
+                let (key, value) = (key.clone(), payload.clone());
+                Request::Put(PutRequest { key, value, prev_kv: true, ..PutRequest::default() })
+            }
             None => Request::DeleteRange(DeleteRangeRequest { key: key.clone() }),
         };
         let read = Request::Range(RangeRequest { key: key.clone(), ..RangeRequest::default() });
-        let condition =
-            Compare { target: CompareTarget::ModRevision.into(), key, mod_revision: Some(signed(self.expected)) };
+        let mod_revision = Some(signed(self.expected));
+        let condition = Compare { target: CompareTarget::ModRevision.into(), key, mod_revision, ..Compare::default() };
         TxnRequest {
             compare: vec![condition],
             success: vec![RequestOp { request: Some(operation) }],

@@ -67,11 +67,34 @@
 {{- if and $isGateway .Values.capacity .Values.concurrency -}}
 {{- fail "capacity and concurrency are both set: set capacity for the service as a whole, or concurrency for each pod" -}}
 {{- end -}}
-{{- if and $isGateway (not .Values.capacity) (not .Values.concurrency) -}}
-{{- fail "how much the service can process is missing: set capacity (requests at a time, for the service as a whole) or concurrency (for each pod)" -}}
+{{- if and $isGateway (not (include "evenkeel.concurrency" .)) -}}
+{{- fail "how much the service can process is missing: set capacity (requests at a time, for the service as a whole) or concurrency (for each pod); several pods in front of one service cannot find it out by themselves" -}}
 {{- end -}}
-{{- if and $isGateway (lt (int (include "evenkeel.concurrency" .)) 1) -}}
+{{- if and $isGateway (eq (include "evenkeel.concurrency" .) "0") -}}
 {{- fail (printf "capacity %d is too small for up to %s pods (replicas, or autoscaling.maxReplicas, and one more during an update): each needs at least one seat" (int .Values.capacity) (include "evenkeel.podsMax" .)) -}}
+{{- end -}}
+{{- if .Values.fleet.enabled -}}
+{{- if ne .Values.mode "gateway" -}}
+{{- fail (printf "fleet.enabled is for pods in front of one service, and in mode %s there are none: set fleet.enabled=false" .Values.mode) -}}
+{{- end -}}
+{{- if not .Values.capacity -}}
+{{- fail "fleet.enabled needs capacity: how many requests the service can process at a time, for all pods together" -}}
+{{- end -}}
+{{- if eq .Values.preset "kubernetes" -}}
+{{- fail "fleet.enabled needs preset=plain: under preset kubernetes, levels may use a little more than there is" -}}
+{{- end -}}
+{{- if not (or .Values.fleet.endpoints (and $hasApi (eq .Values.api.store "etcd"))) -}}
+{{- fail "fleet.endpoints is empty: name the members of etcd, for example --set fleet.endpoints[0]=etcd:2379, or keep the objects there with api.store=etcd" -}}
+{{- end -}}
+{{- if and (not .Values.fleet.endpoints) (or .Values.fleet.tls.secretName .Values.fleet.user) -}}
+{{- fail "fleet.tls and fleet.user are for the etcd of fleet.endpoints, which is empty: set it, or use api.etcd.tls and api.etcd.user" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.fleet.tls.clientCertificate (not .Values.fleet.tls.secretName) -}}
+{{- fail "fleet.tls.clientCertificate needs fleet.tls.secretName, the Secret with tls.crt and tls.key" -}}
+{{- end -}}
+{{- if ne (empty .Values.fleet.user) (empty .Values.fleet.passwordSecretName) -}}
+{{- fail "fleet.user and fleet.passwordSecretName need each other" -}}
 {{- end -}}
 {{- if and .Values.autoscaling.enabled (gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) -}}
 {{- fail "autoscaling.minReplicas is greater than autoscaling.maxReplicas" -}}

@@ -35,11 +35,23 @@
 {{- if include "evenkeel.isEmbedded" . }}{{ $pods }}{{ else }}{{ add $pods 1 }}{{ end -}}
 {{- end -}}
 
+{{/* Whether the pods share the capacity. */}}
+{{- define "evenkeel.isFleet" -}}
+{{- if and (eq .Values.mode "gateway") .Values.fleet.enabled }}true{{ end -}}
+{{- end -}}
+
+{{/* How many requests a pod forwards at a time: a number, or `auto`. A sidecar alone is in front of its service, so it can find out. */}}
 {{- define "evenkeel.concurrency" -}}
-{{- if .Values.capacity -}}
+{{- if and .Values.capacity (include "evenkeel.isFleet" .) -}}
+{{- int .Values.capacity -}}
+{{- else if .Values.capacity -}}
 {{- div (int .Values.capacity) (int (include "evenkeel.podsMax" .)) -}}
-{{- else -}}
+{{- else if kindIs "string" .Values.concurrency -}}
+{{- .Values.concurrency -}}
+{{- else if .Values.concurrency -}}
 {{- int .Values.concurrency -}}
+{{- else if and (eq .Values.mode "sidecar") (ne .Values.preset "kubernetes") -}}
+auto
 {{- end -}}
 {{- end -}}
 

@@ -47,6 +47,18 @@
   readOnly: true
 {{- end }}
 {{- end }}
+{{- if include "evenkeel.isFleet" . }}
+{{- if .Values.fleet.tls.secretName }}
+- name: fleet-tls
+  mountPath: /etc/evenkeel/fleet-tls
+  readOnly: true
+{{- end }}
+{{- if .Values.fleet.user }}
+- name: fleet-password
+  mountPath: /etc/evenkeel/fleet-password
+  readOnly: true
+{{- end }}
+{{- end }}
 {{- with .Values.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -103,6 +115,20 @@
 - name: etcd-password
   secret:
     secretName: {{ .Values.api.etcd.passwordSecretName }}
+    defaultMode: 288 # 0440
+{{- end }}
+{{- end }}
+{{- if include "evenkeel.isFleet" . }}
+{{- if .Values.fleet.tls.secretName }}
+- name: fleet-tls
+  secret:
+    secretName: {{ .Values.fleet.tls.secretName }}
+    defaultMode: 288 # 0440
+{{- end }}
+{{- if .Values.fleet.user }}
+- name: fleet-password
+  secret:
+    secretName: {{ .Values.fleet.passwordSecretName }}
     defaultMode: 288 # 0440
 {{- end }}
 {{- end }}

@@ -63,7 +63,7 @@ pub(super) fn check_non_resource(
     errors: &mut Vec<FieldError>,
 ) {
     let verbs = match preset {
-        Preset::Plain => &METHODS,
+        Preset::Plain | Preset::Llm => &METHODS,
         Preset::Kubernetes => &VERBS,
     };
     check_verbs(&rule.verbs, verbs, path, errors);

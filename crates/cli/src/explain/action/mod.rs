@@ -2,25 +2,14 @@
 
 mod resource;
 
+use evenkeel_apiserver::Verb;
+
 use super::question::Question;
 use crate::percent_encoding::encoded;
 use resource::{Resource, Scope};
 
 /// Stands for the object where none is named: flow schemas do not look at names, but the URL of one object has one.
 const ANY_NAME: &str = "NAME";
-
-/// What is to be done with a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb {
-    Get,
-    List,
-    Watch,
-    Create,
-    Update,
-    Patch,
-    Delete,
-    DeleteCollection,
-}
 
 /// Where the resource is, apart from its name.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,54 +20,6 @@ pub(super) struct ResourcePlace<'a> {
     pub(super) subresource: Option<&'a str>,
     /// The namespace of the context.
     pub(super) current_namespace: Option<&'a str>,
-}
-
-// === impl Verb ===
-
-impl Verb {
-    const ALL: [Self; 8] = [
-        Self::Get,
-        Self::List,
-        Self::Watch,
-        Self::Create,
-        Self::Update,
-        Self::Patch,
-        Self::Delete,
-        Self::DeleteCollection,
-    ];
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|verb| verb.name() == name)
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-            Self::DeleteCollection => "deletecollection",
-        }
-    }
-
-    /// The method of its requests.
-    pub(super) fn method(self) -> &'static str {
-        match self {
-            Self::Get | Self::List | Self::Watch => "GET",
-            Self::Create => "POST",
-            Self::Update => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete | Self::DeleteCollection => "DELETE",
-        }
-    }
-
-    /// Whether it is about all objects of a resource.
-    fn is_of_collection(self) -> bool {
-        matches!(self, Self::List | Self::Watch | Self::DeleteCollection)
-    }
 }
 
 /// The request for a verb and a resource, such as `list` and `pods`, or `get` and `deployments.apps/web`.

@@ -25,6 +25,11 @@ pub(super) fn grid(top: &Top, frame: &Frame, scope: Scope<'_>) -> Grid {
     if has_rejections {
         columns.push(Column::right("rejected/s", 2));
     }
+    let has_costs = scope.levels(frame).any(|level| level.flows.iter().any(|flow| !flow.costs.is_empty()));
+    if has_costs {
+        columns.push(Column::right("cost/s", 3));
+        columns.push(Column::right("expected/s", 6));
+    }
     let mut grid = Grid::new(&columns, &unknown_or(top, "No flow has held seats or waited in the last minute."));
     let mut flows: Vec<(&Level, &Flow)> =
         scope.levels(frame).flat_map(|level| level.flows.iter().map(move |flow| (level, flow))).collect();
@@ -45,9 +50,19 @@ pub(super) fn grid(top: &Top, frame: &Frame, scope: Scope<'_>) -> Grid {
         if has_rejections {
             cells.push(amount(flow.rejected));
         }
+        if has_costs {
+            cells.extend(cost_cells(flow));
+        }
         grid.push(flow_key(level, flow), tone, cells);
     }
     grid
+}
+
+/// What the requests of a flow cost, with the unit, and what was expected.
+fn cost_cells(flow: &Flow) -> [String; 2] {
+    let join = |texts: Vec<String>| if texts.is_empty() { "-".to_owned() } else { texts.join(", ") };
+    let cost = flow.costs.iter().map(|cost| format!("{} {}", amount(cost.rate), cost.unit));
+    [join(cost.collect()), join(flow.costs.iter().map(|cost| amount(cost.expected)).collect())]
 }
 
 fn weight(flow: &Flow) -> f64 {

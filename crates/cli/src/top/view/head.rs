@@ -51,13 +51,20 @@ pub(in crate::top) fn summary(frame: &Frame, width: usize) -> String {
     let rate = |each: fn(&Level) -> f64| amount(frame.levels.iter().map(each).sum::<f64>());
     let exempt = if server.exempt > 0 { format!(" + {} exempt", server.exempt) } else { String::new() };
     let used = percent(share(float(server.in_use), float(server.concurrency)));
+    let auto = server.limit.as_ref().map_or("", |_| ", auto");
     let mut parts = vec![
-        format!("seats {} of {} ({used}){exempt}", server.in_use, server.concurrency),
+        format!("seats {} of {} ({used}{auto}){exempt}", server.in_use, server.concurrency),
         format!("waiting {waiting}"),
     ];
+    if let Some(fleet) = &server.fleet {
+        parts.insert(1, fleet.phrase());
+    }
     if frame.interval_ms > 0 {
         parts.push(format!("started {}/s", rate(|level| level.dispatched)));
         parts.push(format!("rejected {}/s", rate(Level::rejected_total)));
+    }
+    if let Some(limit) = &server.limit {
+        parts.push(format!("limit {}: {}", limit.phase.replace('-', " "), limit.because()));
     }
     if !server.borrowing.is_empty() {
         parts.push(format!("{} borrowing", server.borrowing));

@@ -6,9 +6,11 @@
 mod consistency;
 mod meaning;
 mod pod;
+mod reader_shape;
 mod rendered;
 mod schemas;
 mod settings;
+mod settings_schema;
 mod started;
 mod values;
 mod workflow;

@@ -50,7 +50,7 @@ pub(super) fn the_objects_pass_the_strict_check(rendered: &Rendered) {
     for (file, text) in rendered.files(string(&mount["name"])) {
         fs::write(folder.path().join(file), text).unwrap();
     }
-    let seats = settings(rendered).unwrap().concurrency.to_string();
+    let seats = settings(rendered).unwrap().concurrency().to_string();
     let path = folder.path().to_str().unwrap();
     let output = run(&["check", "--strict", "--preset", "plain", "--borrowing", "immediate", "--seats", &seats, path]);
     assert_eq!(output.status.code(), Some(0), "{}:\n{}", rendered.name, text(&output.stdout));
@@ -86,6 +86,26 @@ fn kubernetes_waits_as_long_as_the_drain_may_take() {
         let config = settings(&long).unwrap();
         assert_eq!((config.timeouts.drain.as_secs(), config.timeouts.drain_notice.as_secs()), (600, 20));
     }
+}
+
+/// AL-3
+#[test]
+fn a_pod_may_find_out_how_many_requests_it_forwards() {
+    let Some(helm) = Helm::find() else { return };
+    for (values, more, expected) in [
+        ("sidecar", &["concurrency=null"][..], "auto"),
+        ("sidecar", &["concurrency=auto:10..400"], "auto:10..400"),
+        ("sidecar", &["concurrency=7"], "7"),
+        ("gateway", &["capacity=null", "concurrency=auto"], "auto"),
+        ("gateway", &[], "20"),
+    ] {
+        let rendered = helm.render(values, more);
+        assert_eq!(settings(&rendered).unwrap().concurrency().to_string(), expected, "{values} {more:?}");
+        the_binary_accepts_flags_and_settings(&rendered);
+    }
+    // A sidecar of a Kubernetes API has no such default.
+    let error = helm.try_render("sidecar", &["concurrency=null", "preset=kubernetes"]).unwrap_err();
+    assert!(error.contains("how much the service can process is missing"), "{error}");
 }
 
 #[test]

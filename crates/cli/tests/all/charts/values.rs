@@ -6,7 +6,6 @@ use std::fs;
 use std::path::Path;
 
 use evenkeel_api::decode::parse_yaml;
-use evenkeel_gateway::Config;
 use serde_json::Value;
 
 use super::rendered::{Helm, VALUES, chart, copy, copy_of_chart, deploy, json};
@@ -84,6 +83,13 @@ fn wrong_values_are_refused_with_a_message_that_helps() {
         ("api-etcd", &["api.etcd.passwordSecretName="], "need each other"),
         ("fleet", &["api.etcd.endpoints=null"], "api.etcd.endpoints is empty"),
         ("fleet", &["api.etcd.tls.clientCertificate=true"], "needs api.etcd.tls.secretName"),
+        ("gateway", &["fleet.enabled=true"], "fleet.endpoints is empty: name the members of etcd"),
+        ("sidecar", &["fleet.enabled=true"], "in mode sidecar there are none"),
+        ("shared-seats", &["capacity=null", "concurrency=5"], "fleet.enabled needs capacity"),
+        ("shared-seats", &["preset=kubernetes"], "fleet.enabled needs preset=plain"),
+        ("shared-seats", &["fleet.passwordSecretName="], "fleet.user and fleet.passwordSecretName need each other"),
+        ("shared-seats", &["fleet.tls.secretName="], "fleet.tls.clientCertificate needs fleet.tls.secretName"),
+        ("fleet", &["fleet.enabled=true", "fleet.tls.secretName=a"], "which is empty: set it, or use api.etcd.tls"),
     ];
     for (values, more, message) in cases {
         let error = helm.try_render(values, more).err().unwrap_or_else(|| panic!("{values} with {more:?} is accepted"));
@@ -223,19 +229,6 @@ fn the_schema_names_every_value_and_no_other() {
             && !["upstreams.", "resources.", "settings."].iter().any(is_elsewhere)
     });
     assert_eq!(values, named);
-}
-
-/// A section with a mistake in its name would be refused by the gateway, which would not start.
-#[test]
-fn the_schema_names_every_section_of_the_settings() {
-    let schema: Value = serde_json::from_str(&read(chart().join("values.schema.json"))).unwrap();
-    let settings = &schema["properties"]["settings"];
-    let names = |map: &Value| map.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
-    let mut expected = names(&serde_json::to_value(Config::default()).unwrap());
-    // Those that are not written while they are empty.
-    expected.extend(evenkeel_api::short::KEYS.map(str::to_owned));
-    assert_eq!(names(&settings["properties"]), expected);
-    assert_eq!(settings["additionalProperties"], false);
 }
 
 /// They are for other ports and modes than those that are used.

@@ -9,6 +9,9 @@ use super::station::{Gateway, Prometheus, recorded};
 /// What a Prometheus makes itself.
 const MADE: [(&str, &[&str]); 2] = [("up", &[]), ("ALERTS", &["alertname", "alertstate"])];
 
+/// What only an instance of a fleet shows, as the tests of fleets see it.
+const OF_FLEET: (&str, &[&str]) = ("evenkeel_fleet_footing", &["footing"]);
+
 /// A query as Grafana sends it.
 fn sent(query: &grafana::Query, job: &str, level: &str) -> String {
     let level = if query.is_for_each_level { level } else { ".+" };
@@ -68,6 +71,7 @@ fn rules_and_queries_find_data_in_a_gateway_and_in_a_kube_apiserver() {
         own.add_made(name, labels);
         kube.add_made(name, labels);
     }
+    own.add_made(OF_FLEET.0, OF_FLEET.1);
     for query in grafana::queries() {
         assert_known(&own, "the gateway", &query.panel, &query.expression);
         if !query.is_own {

@@ -18,7 +18,10 @@ const PAGE: &str = "docs/metrics.md";
 
 /// Each section with the beginnings of its metrics' names. A metric is in the first section that it fits in.
 const SECTIONS: [(&str, &[&str]); 5] = [
-    ("Flow control, beyond Kubernetes", &["evenkeel_flow_", "evenkeel_long_running_", "evenkeel_priority_level_"]),
+    (
+        "Flow control, beyond Kubernetes",
+        &["evenkeel_fleet_", "evenkeel_flow_", "evenkeel_limit_", "evenkeel_long_running_", "evenkeel_priority_level_"],
+    ),
     ("API", &["evenkeel_api_", "evenkeel_store_"]),
     ("Gateway", &["evenkeel_"]),
     ("Flow control", &["apiserver_"]),

@@ -145,7 +145,7 @@ impl Gateway {
              admin: {{address: 127.0.0.1:0, tokenFile: admin-token}}\n\
              upstreams: [{{url: http://{service}}}, {{url: http://{dead}:9}}]\n\
              health: {{pause: 100ms, pauseMax: 100ms}}\n\
-             concurrency: 10\n\
+             concurrency: auto:10..10\n\
              identity: {{sources: [{{trustedHeaders: {{fromAddresses: [127.0.0.0/8]}}}}], anonymous: deny}}\n\
              requests: {{routes: [{{path: /events, longRunning: true}}]}}\n\
              log: {{access: json, accessFile: access.log}}\n"

@@ -14,12 +14,12 @@ pub(super) struct Parser<'t> {
     tokens: Tokens<'t>,
     /// The token that is to be looked at next.
     next: Token<'t>,
-    state: State,
+    state: ParserState,
 }
 
 /// Where in the selector the parser is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ParserState {
     Beginning,
     AfterComma,
     Done,
@@ -33,7 +33,7 @@ impl<'t> Parser<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let mut tokens = Tokens::new(text);
         let next = tokens.next();
-        Self { tokens, next, state: State::Beginning }
+        Self { tokens, next, state: ParserState::Beginning }
     }
 
     fn advance(&mut self) -> Token<'t> {
@@ -45,14 +45,14 @@ impl<'t> Parser<'t> {
     fn requirement(&mut self) -> Result<Requirement<&'t str>, Fault<'t>> {
         if !matches!(self.next, Token::Word(_)) && !self.next.is_sign("!") {
             return Err(match self.state {
-                State::AfterComma => Fault::AfterComma(self.next),
-                State::Beginning | State::Done => Fault::Beginning(self.next),
+                ParserState::AfterComma => Fault::AfterComma(self.next),
+                ParserState::Beginning | ParserState::Done => Fault::Beginning(self.next),
             });
         }
         let key_and_test = self.key_and_test()?;
         self.state = match self.advance() {
-            Token::End => State::Done,
-            Token::Sign(",") => State::AfterComma,
+            Token::End => ParserState::Done,
+            Token::Sign(",") => ParserState::AfterComma,
             other => return Err(Fault::AfterRequirement(other)),
         };
         Ok(key_and_test)
@@ -171,12 +171,12 @@ impl<'t> Iterator for Parser<'t> {
     type Item = Result<Requirement<&'t str>, Fault<'t>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.state == State::Done || (self.state == State::Beginning && self.next == Token::End) {
+        if self.state == ParserState::Done || (self.state == ParserState::Beginning && self.next == Token::End) {
             return None;
         }
         let requirement = self.requirement();
         if requirement.is_err() {
-            self.state = State::Done;
+            self.state = ParserState::Done;
         }
         Some(requirement)
     }

@@ -30,7 +30,7 @@ pub(super) struct ActiveFlow {
     pub(super) first_seats: u32,
     pub(super) weight: u16,
     pub(super) pace: Pace,
-    /// Where it is looked for while it waits.
+    /// The heap that the flow is in while it waits.
     pub(super) standing: Standing,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Pace {
 pub(super) enum Standing {
     /// Any: nothing of it runs, or its requests are quick.
     Open,
-    /// Those that are not kept for newcomers (PF-10).
+    /// Seats that are not kept for newcomers (PF-10).
     Held,
     /// None: it holds as many as it may (PF-11).
     Full,
@@ -142,7 +142,7 @@ impl ActiveFlow {
         self.take(now, after);
     }
 
-    /// It is charged that much more seat-time, or less.
+    /// Charges the flow that much more seat-time, or less.
     pub(super) fn add_charge(&mut self, seat_time: Nanos) {
         let key = key_of(seat_time.unsigned_abs(), self.weight);
         self.base = self.base.saturating_add(if seat_time < 0 { -key } else { key });
@@ -161,7 +161,7 @@ impl ActiveFlow {
         self.base = self.base.saturating_add(key_of(seat_time(since, now, seats), self.weight));
     }
 
-    /// Its waiting seats by its weight, with some more (PF-7).
+    /// The waiting seats of the flow by its weight, with some more (PF-7).
     #[inline]
     pub(super) fn load(&self, more_seats: u32) -> i64 {
         load(self.seats_waiting + u64::from(more_seats), self.weight)

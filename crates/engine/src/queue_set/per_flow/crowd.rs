@@ -1,4 +1,4 @@
-//! Who has to give way when the level is full: the flow with the most waiting seats by its weight (PF-7).
+//! Which flow has to give way when the level is full: the flow with the most waiting seats by its weight (PF-7).
 //!
 //! The order of the flows by that is kept only while the level is full, or was a short time ago.
 

@@ -78,6 +78,11 @@ impl FlowTable {
         self.flows.get(number).map_or(0, |flow| flow.waiting as usize)
     }
 
+    /// All flows with their identities. A number that no flow has shows as a flow of which nothing waits or runs.
+    pub(super) fn all(&self) -> impl Iterator<Item = (u64, &ActiveFlow)> {
+        self.hashes.iter().copied().zip(&self.flows)
+    }
+
     /// How many flows are known.
     pub(super) fn len(&self) -> usize {
         self.flows.len() - self.free.len()

@@ -14,7 +14,7 @@ pub(super) struct FlowHeap {
 
 /// A flow and what it is ordered by.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct HeapEntry {
     pub(super) key: i64,
     /// Of two with the same key, the lower one comes first. It wraps: right while the two are less than 2^31 apart.
     pub(super) tie: u32,
@@ -23,19 +23,19 @@ pub(super) struct Entry {
 
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-struct Group([Entry; CHILDREN]);
+struct Group([HeapEntry; CHILDREN]);
 
 const ABSENT: u32 = u32::MAX;
 const CHILDREN: usize = 4;
-/// So many places of the first group are not used.
+/// How many places of the first group are not used.
 const UNUSED: usize = CHILDREN - 1;
 /// The greatest key is that of places without an entry.
 const KEY_MAX: i64 = i64::MAX - 1;
-const NOBODY: Entry = Entry { key: i64::MAX, tie: 0, flow: ABSENT };
+const NOBODY: HeapEntry = HeapEntry { key: i64::MAX, tie: 0, flow: ABSENT };
 
-// === impl Entry ===
+// === impl HeapEntry ===
 
-impl Entry {
+impl HeapEntry {
     #[inline]
     pub(super) fn is_before(&self, other: &Self) -> bool {
         // Without jumps: see `least_child`.
@@ -52,13 +52,13 @@ impl FlowHeap {
 
     /// The flow that comes first.
     #[inline]
-    pub(super) fn first(&self) -> Option<Entry> {
+    pub(super) fn first(&self) -> Option<HeapEntry> {
         self.groups.first().map(|group| group.0[UNUSED]).filter(|entry| entry.flow != ABSENT)
     }
 
     /// The flow that comes after the first.
     #[inline]
-    pub(super) fn second(&self) -> Option<Entry> {
+    pub(super) fn second(&self) -> Option<HeapEntry> {
         self.least_child(0).map(|(_, entry)| entry)
     }
 
@@ -70,7 +70,7 @@ impl FlowHeap {
     /// Puts a flow in, or moves it to where it belongs now.
     #[inline]
     pub(super) fn set(&mut self, flow: u32, key: i64, tie: u32) {
-        let entry = Entry { key: key.min(KEY_MAX), tie, flow };
+        let entry = HeapEntry { key: key.min(KEY_MAX), tie, flow };
         match self.position(flow) {
             Some(position) => self.replace(position, entry),
             None => {
@@ -90,7 +90,7 @@ impl FlowHeap {
     #[inline]
     pub(super) fn set_key(&mut self, flow: u32, key: i64) {
         if let Some(position) = self.position(flow) {
-            self.replace(position, Entry { key: key.min(KEY_MAX), ..self.entry(position) });
+            self.replace(position, HeapEntry { key: key.min(KEY_MAX), ..self.entry(position) });
         }
     }
 
@@ -126,18 +126,18 @@ impl FlowHeap {
     }
 
     #[inline]
-    fn entry(&self, position: usize) -> Entry {
+    fn entry(&self, position: usize) -> HeapEntry {
         self.groups[(position + UNUSED) / CHILDREN].0[(position + UNUSED) % CHILDREN]
     }
 
     #[inline]
-    fn entry_mut(&mut self, position: usize) -> &mut Entry {
+    fn entry_mut(&mut self, position: usize) -> &mut HeapEntry {
         &mut self.groups[(position + UNUSED) / CHILDREN].0[(position + UNUSED) % CHILDREN]
     }
 
     /// Puts an entry in the place of another, and moves it to where it belongs.
     #[inline]
-    fn replace(&mut self, position: usize, entry: Entry) {
+    fn replace(&mut self, position: usize, entry: HeapEntry) {
         if entry.is_before(&self.entry(position)) {
             self.rise(position, entry);
         } else {
@@ -147,7 +147,7 @@ impl FlowHeap {
 
     /// Moves an entry up from a place whose own entry does not count any more.
     #[inline]
-    fn rise(&mut self, mut position: usize, entry: Entry) {
+    fn rise(&mut self, mut position: usize, entry: HeapEntry) {
         while position > 0 {
             let above = (position - 1) / CHILDREN;
             let parent = self.entry(above);
@@ -162,7 +162,7 @@ impl FlowHeap {
 
     /// Moves an entry down from a place whose own entry does not count any more.
     #[inline]
-    fn sink(&mut self, mut position: usize, entry: Entry) {
+    fn sink(&mut self, mut position: usize, entry: HeapEntry) {
         while let Some((child, least)) = self.least_child(position) {
             if !least.is_before(&entry) {
                 break;
@@ -175,7 +175,7 @@ impl FlowHeap {
 
     /// The child of a place that comes before its siblings.
     #[inline]
-    fn least_child(&self, position: usize) -> Option<(usize, Entry)> {
+    fn least_child(&self, position: usize) -> Option<(usize, HeapEntry)> {
         let Group(children) = self.groups.get(position + 1)?;
         // Two and two, and no jumps: which of four is the least is a guess that a processor would lose.
         let least_of = |one: usize, other: usize| if children[other].is_before(&children[one]) { other } else { one };
@@ -186,7 +186,7 @@ impl FlowHeap {
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "there are less than 2^32 flows")]
-    fn put(&mut self, position: usize, entry: Entry) {
+    fn put(&mut self, position: usize, entry: HeapEntry) {
         *self.entry_mut(position) = entry;
         self.positions[entry.flow as usize] = position as u32;
     }

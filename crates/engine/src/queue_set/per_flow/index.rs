@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 #[derive(Debug)]
 pub(super) struct FlowIndex {
     /// A power of two of them.
-    entries: Vec<Entry>,
+    entries: Vec<IndexEntry>,
     len: usize,
     /// An odd number.
     secret: u64,
@@ -21,13 +21,13 @@ pub(super) struct FlowIndex {
 /// secret is odd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(align(16))]
-struct Entry {
+struct IndexEntry {
     mixed: u64,
     number: u32,
 }
 
 const NOBODY: u32 = u32::MAX;
-const EMPTY: Entry = Entry { mixed: 0, number: NOBODY };
+const EMPTY: IndexEntry = IndexEntry { mixed: 0, number: NOBODY };
 const CAPACITY_MIN: usize = 16;
 
 // === impl FlowIndex ===
@@ -66,7 +66,7 @@ impl FlowIndex {
             self.grow();
         }
         self.len += 1;
-        self.put(Entry { mixed: self.mix(hash), number });
+        self.put(IndexEntry { mixed: self.mix(hash), number });
     }
 
     /// Removes a flow that is in it. Those behind it move up, so that no gaps are left.
@@ -98,7 +98,7 @@ impl FlowIndex {
         self.entries[gap] = EMPTY;
     }
 
-    fn put(&mut self, entry: Entry) {
+    fn put(&mut self, entry: IndexEntry) {
         let mut place = self.home(entry.mixed);
         while self.entries[place].number != NOBODY {
             place = self.after(place);

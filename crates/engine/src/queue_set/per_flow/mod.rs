@@ -28,7 +28,7 @@ use std::hint::black_box;
 use active_flow::{ActiveFlow, Pace, Standing, learnt};
 use crowd::Crowd;
 use flow_table::FlowTable;
-use heap::{Entry, FlowHeap};
+use heap::{FlowHeap, HeapEntry};
 use newcomers::{Newcomers, seats_of};
 use waiting::Waiting;
 
@@ -122,7 +122,7 @@ impl PerFlow {
     /// The flows with the least keys at present, of those that may take any seat and of those that leave some. Brings the virtual time
     /// up to the least (PF-4).
     #[inline]
-    fn least(&mut self) -> (Option<Entry>, Option<Entry>) {
+    fn least(&mut self) -> (Option<HeapEntry>, Option<HeapEntry>) {
         let open = least_of(&mut self.ready, &self.flows, self.now);
         let held = least_of(&mut self.held, &self.flows, self.now);
         let least = open.into_iter().chain(held).map(|entry| entry.key).min();
@@ -582,7 +582,7 @@ impl TurnOrder for PerFlow {
 
 /// The flow with the least key at present in a heap whose keys may be too low.
 #[inline]
-fn least_of(heap: &mut FlowHeap, flows: &FlowTable, now: Instant) -> Option<Entry> {
+fn least_of(heap: &mut FlowHeap, flows: &FlowTable, now: Instant) -> Option<HeapEntry> {
     loop {
         let first = heap.first()?;
         let key = flows.get(first.flow).key(now);

@@ -2,9 +2,9 @@
 
 use super::super::requests::{Links, NO_SLOT, is_queue};
 use super::super::turn_order::InspectQueues;
-use super::super::{Outlook, QueueView, ReadingBounds};
+use super::super::{ActiveFlowView, Outlook, QueueView, ReadingBounds};
 use super::PerFlow;
-use super::active_flow::{Standing, key_of};
+use super::active_flow::{ActiveFlow, Standing, key_of};
 use crate::{Flow, SeatSeconds};
 
 /// How many units of a key make a unit of seat-seconds.
@@ -13,6 +13,17 @@ const KEYS_PER_UNIT: i64 = 160;
 // === impl PerFlow ===
 
 impl PerFlow {
+    /// The flows of which something waits or runs.
+    pub(in crate::queue_set) fn active_flows(&self) -> impl Iterator<Item = ActiveFlowView> {
+        let active = |(hash, flow): (u64, &ActiveFlow)| ActiveFlowView {
+            hash,
+            weight: flow.weight,
+            seats_in_use: flow.seats,
+            seats_waiting: flow.seats_waiting,
+        };
+        self.flows.all().filter(|(_, flow)| !flow.is_idle()).map(active)
+    }
+
     /// What a request of this flow would find; `None` if there are no queues.
     ///
     /// Each start costs a flow what its requests are expected to take. Another flow starts as many requests first as it can

@@ -16,7 +16,7 @@ pub(super) const TABLE_MAX: usize = 4096;
 pub(super) enum Numbers {
     /// All of them.
     All(AllQueues),
-    /// Those in which something waits, runs or lingers, and the one that was chosen last.
+    /// Queues in which a request waits, runs or lingers, and the queue that was chosen last.
     Used(UsedQueues),
 }
 
@@ -122,7 +122,7 @@ impl AllQueues {
 // === impl UsedQueues ===
 
 impl UsedQueues {
-    /// So many queues, none of them in use.
+    /// The numbers of that many queues, none of them in use.
     pub(super) fn new(count: usize) -> Self {
         Self { count, used: BTreeMap::new(), ready: BTreeSet::new(), chosen: None }
     }

@@ -9,7 +9,7 @@ pub(super) struct Placement {
     dealer: Option<Dealer>,
     /// How many requests have been placed, those rejected afterwards included.
     placed: u64,
-    /// That many modulo the size of a hand, kept because a division takes longer than all the rest.
+    /// The number of hands dealt, modulo the size of a hand. Kept because a division takes longer than all the rest.
     offset: usize,
 }
 

@@ -6,7 +6,7 @@ use super::queue::{DETACHED, Queue};
 use crate::SeatSeconds;
 
 impl ShuffleSharding {
-    /// There are at least so many queues from now on.
+    /// Makes room for at least that many queues.
     pub(super) fn grow(&mut self, queues: usize) {
         let count = self.numbers.count().max(queues);
         let is_table = matches!(self.numbers, Numbers::All(_));
@@ -31,7 +31,7 @@ impl ShuffleSharding {
             all.order.push(new_queue(&mut self.queues, &mut self.free_queues, index as u32));
         }
         all.waiting_work.resize(queues, SeatSeconds::ZERO);
-        // So that the removal of a queue, at the end of some request, needs no memory.
+        // Reserved here, so that the removal of a queue at the end of a request allocates nothing.
         self.free_queues.reserve_exact(self.queues.len() - self.free_queues.len());
         self.rebuild_ready();
     }

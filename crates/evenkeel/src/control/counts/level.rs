@@ -205,6 +205,7 @@ impl LevelMetrics {
             EventKind::Blocked => numbers.blocked += 1,
             EventKind::Refused { .. }
             | EventKind::Charged { .. }
+            | EventKind::Costed { .. }
             | EventKind::MeterWoundBack { .. }
             | EventKind::Reconfigured => {}
         }

@@ -22,7 +22,7 @@ pub(crate) struct Series {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Numbers {
     /// By [`Rejection`](evenkeel_engine::queue_set::Rejection).
-    pub(crate) rejected: [u64; 4],
+    pub(crate) rejected: [u64; 5],
     pub(crate) dispatched: u64,
     pub(crate) blocked: u64,
     pub(crate) waiting: i64,
@@ -81,7 +81,7 @@ impl Series {
 impl Numbers {
     const fn new() -> Self {
         Self {
-            rejected: [0; 4],
+            rejected: [0; 5],
             dispatched: 0,
             blocked: 0,
             waiting: 0,

@@ -22,7 +22,7 @@ pub(crate) struct ServerMetrics {
     sums: Mutex<ServerSums>,
 }
 
-/// What is shown of it.
+/// What metrics show of the whole server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerSample {
     /// In the order of [`CROWD_KINDS`].
@@ -32,7 +32,7 @@ pub(crate) struct ServerSample {
     pub(crate) fair_fraction: f64,
 }
 
-/// What has been summed up.
+/// The sums over all levels.
 #[derive(Debug)]
 struct ServerSums {
     sample: ServerSample,
@@ -116,7 +116,7 @@ impl ServerSums {
         }
         let passed = now - self.reported_at;
         if passed >= SECOND {
-            // Those that there are now are in the second that has begun, too.
+            // Requests that are present now also count in the second that begins.
             let rising = std::mem::replace(&mut self.rising, counts);
             // If more than one second has passed, nothing has happened in the last one.
             self.sample.peaks = if passed < 2 * SECOND { rising } else { counts };

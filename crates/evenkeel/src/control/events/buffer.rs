@@ -8,16 +8,16 @@ use super::event::{Event, EventKind, LevelNumbers, Subject};
 #[derive(Debug, Default)]
 pub(crate) struct EventBuffer {
     events: Vec<Event>,
-    /// What it goes on with when the events are taken: empty, and with room for a batch.
+    /// The empty list, with room for a batch, that takes the place of `events` when they are taken.
     next: Vec<Event>,
     /// Where the events begin that have no numbers yet.
     open_from: usize,
 }
 
-/// So many events are handed on at a time: enough that two locks cost next to nothing for each, and so few that they stay in the
+/// How many events are handed on at a time: enough that two locks cost next to nothing for each, and so few that they stay in the
 /// nearest cache.
 pub(crate) const BATCH: usize = 64;
-/// At so many events, requests wait until they have been handed on.
+/// The number of events at which requests wait until the events have been handed on.
 pub(crate) const BACKLOG_MAX: usize = 4 * BATCH;
 
 // === impl EventBuffer ===

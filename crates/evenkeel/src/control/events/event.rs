@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use evenkeel_api::annotations::CostUnit;
 use evenkeel_engine::queue_set::{Rejection, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
 
@@ -31,6 +32,33 @@ pub(crate) struct Subject {
     /// The number of its flow schema in the level.
     pub(crate) series: u32,
     pub(crate) seats: u32,
+}
+
+/// How a request ended that ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[non_exhaustive]
+pub enum RunEnd {
+    /// The service has done what was asked, as far as anybody knows.
+    #[default]
+    Done,
+    /// Its client has left before there was a response: nobody knows whether the service would have done it.
+    Left,
+    /// It has [failed](crate::Permit::mark_failed): its time says little about the service.
+    Failed,
+}
+
+/// What the cost of a request is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CostKind {
+    /// Seconds for which it runs.
+    Seconds,
+    /// Bytes of its response.
+    Bytes,
+    /// A number that the service reports.
+    Units,
+    /// Tokens of a language model.
+    Tokens,
 }
 
 /// What happened.
@@ -93,8 +121,8 @@ pub enum EventKind {
         lingers: bool,
         /// Whether it is a watch, whose execution is only its beginning (HF-9).
         is_watch: bool,
-        /// Whether it has [failed](crate::Permit::mark_failed): its time says little about the service.
-        has_failed: bool,
+        /// How it ended.
+        end: RunEnd,
     },
     /// A request that has lingered gave its seats back.
     Released,
@@ -107,6 +135,15 @@ pub enum EventKind {
     Charged {
         /// In nanoseconds; below zero if it was less.
         seat_time: Nanos,
+    },
+    /// A request whose cost counts has come to its end, and has cost so much.
+    Costed {
+        /// In thousandths of the unit.
+        cost: u64,
+        /// What it was expected to cost, in thousandths of what it cost.
+        expected_per_mille: u32,
+        /// What the cost is counted in.
+        unit: CostKind,
     },
     /// The request that is next needs more seats than are free, and everybody waits for it (FQ-23).
     Blocked,
@@ -140,6 +177,65 @@ pub struct LevelNumbers {
 
 /// The length of the queue of a request that came through none.
 pub(crate) const NO_QUEUE: u32 = u32::MAX;
+
+// === impl RunEnd ===
+
+impl RunEnd {
+    /// The number of it; a worse end has a higher one.
+    pub(crate) const fn number(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) const fn of_number(number: u8) -> Self {
+        match number {
+            0 => Self::Done,
+            1 => Self::Left,
+            _ => Self::Failed,
+        }
+    }
+}
+
+// === impl CostKind ===
+
+impl CostKind {
+    const ALL: [Self; 4] = [Self::Seconds, Self::Bytes, Self::Units, Self::Tokens];
+
+    pub(crate) fn of(unit: &CostUnit) -> Self {
+        match unit {
+            CostUnit::Time => Self::Seconds,
+            CostUnit::Bytes => Self::Bytes,
+            CostUnit::Header { .. } => Self::Units,
+            CostUnit::Tokens => Self::Tokens,
+        }
+    }
+
+    pub(crate) const fn number(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The name of so many of them, as in "412 bytes".
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Seconds => "seconds",
+            Self::Bytes => "bytes",
+            Self::Units => "units",
+            Self::Tokens => "tokens",
+        }
+    }
+}
+
+impl EventKind {
+    /// A request has cost so much, and was expected to cost so much.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such casts stay within bounds")]
+    pub(crate) fn costed(unit: &CostUnit, cost: f64, expected: f64) -> Self {
+        let per_mille = if cost > 0.0 { (1000.0 * expected / cost) as u32 } else { 0 };
+        Self::Costed { cost: (1000.0 * cost) as u64, expected_per_mille: per_mille, unit: CostKind::of(unit) }
+    }
+}
 
 // === impl Event ===
 

@@ -1,4 +1,4 @@
-//! Who is told of events: the seam for whatever wants to know what happens in levels.
+//! Listeners: the seam for code that wants to know what happens in levels.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +9,15 @@ use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, LevelId, WorkEstimate};
 
 use super::event::Event;
+use crate::control::limit::Pulse;
 
 /// Told what happens in one level. Give [`FlowControlBuilder::listen`](crate::FlowControlBuilder::listen) what makes one for each.
 ///
-/// It is called by the threads that serve requests, one at a time, while no lock is held that a request needs to be decided about. It
+/// A listener is called by the threads that serve requests, one at a time, while no lock is held that decisions about requests need. It
 /// should be quick all the same: while it works, events pile up, and at some hundreds of them requests wait for it. A listener
 /// that needs longer copies what it needs and does the rest elsewhere.
 ///
-/// It must not call the flow control: it would wait for itself. A listener that panics is told nothing more.
+/// A listener must not call the flow control: it would wait for itself. A listener that panics is told nothing more.
 pub trait Listener: Send {
     /// These have happened since it was last told of any, in this order. Never half of what [one call](Event::is_last) brought about.
     fn on_events(&mut self, events: &[Event]);
@@ -58,11 +59,13 @@ pub struct Arrival<'a> {
 pub(crate) struct Listeners {
     /// Whether it is counted who uses a level, and who delays whom.
     pub(crate) attributes_flows: bool,
+    /// Where the limit that finds itself is told that something happens, if there is one.
+    pub(crate) limit: Option<Arc<Pulse>>,
     pub(crate) others: Vec<MakeListener>,
     pub(crate) arrivals: ArrivalsTo,
 }
 
-/// Who is told of arrivals, if anybody is.
+/// The listener that is told of arrivals, if there is one.
 #[derive(Clone, Default)]
 pub(crate) struct ArrivalsTo(pub(crate) Option<Arc<dyn ArrivalListener>>);
 
@@ -99,6 +102,7 @@ impl fmt::Debug for Listeners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listeners")
             .field("attributes_flows", &self.attributes_flows)
+            .field("limit", &self.limit)
             .field("others", &self.others.len())
             .field("arrivals", &self.arrivals)
             .finish()

@@ -27,7 +27,7 @@ mod event;
 mod listener;
 
 pub(crate) use buffer::{BACKLOG_MAX, BATCH, EventBuffer};
-pub use event::{Event, EventKind, LevelNumbers};
+pub use event::{CostKind, Event, EventKind, LevelNumbers, RunEnd};
 pub(crate) use event::{NO_QUEUE, Subject};
 pub use listener::{Arrival, ArrivalListener, Listener};
 pub(crate) use listener::{ArrivalsTo, Listeners, MakeListener};

@@ -35,12 +35,12 @@ use crate::control::clock::{Clock, ManualClock};
 /// ```
 #[derive(Debug, Clone)]
 pub struct KubernetesWork {
-    shared: Arc<Shared>,
+    shared: Arc<SharedWork>,
     watches: Arc<Mutex<WatchCounts>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedWork {
     estimator: Estimator,
     has_consistent_cache: AtomicBool,
     clock: Clock,
@@ -68,7 +68,7 @@ impl KubernetesWork {
     /// Numbers of objects grow old by the clock of the machine, also if the flow control has a clock that is set by hand:
     /// see [`with_manual_clock`](Self::with_manual_clock).
     pub fn new(config: EstimatorConfig) -> Self {
-        Self::with_clock(config, Clock::Tokio(tokio::time::Instant::now()))
+        Self::with_clock(config, Clock::of_tokio())
     }
 
     /// The same for a flow control with a [clock that is set by hand](crate::FlowControlBuilder::manual_clock): numbers of objects
@@ -78,7 +78,7 @@ impl KubernetesWork {
     }
 
     fn with_clock(config: EstimatorConfig, clock: Clock) -> Self {
-        let shared = Shared {
+        let shared = SharedWork {
             estimator: Estimator::new(config),
             has_consistent_cache: AtomicBool::new(false),
             clock,

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 
+use crate::control::cost_source::RouteCost;
+
 pub use kubernetes::KubernetesWork;
 pub use watch::Watch;
 
@@ -65,6 +67,11 @@ pub trait EstimateWork<X = ()> {
     /// the request arrives, and [starts](Watch) it when the request is let in.
     fn watch(&self, _request: &RequestInfo<'_>, _query: Query<'_>, _extra: &X) -> Option<Watch> {
         None
+    }
+
+    /// What the route of the request says of its cost, if there are routes that do.
+    fn route_cost(&self, _extra: &X) -> RouteCost<'_> {
+        RouteCost::default()
     }
 
     /// How many watches the request concerns, if its estimate depends on that. The estimate and the metric

@@ -10,12 +10,12 @@ use evenkeel_engine::work::{WatchCounts, WatchRegistration};
 #[derive(Debug)]
 pub struct Watch {
     counts: Arc<Mutex<WatchCounts>>,
-    state: State,
+    state: WatchState,
 }
 
 #[derive(Debug)]
-enum State {
-    /// Not let in yet.
+enum WatchState {
+    /// The watch has not been let in yet.
     Announced { request: Box<RequestInfo<'static>>, query: Box<str> },
     /// Let in. Some watches are not counted even then (WE-21).
     Running(Option<WatchRegistration>),
@@ -26,23 +26,23 @@ enum State {
 impl Watch {
     pub(super) fn new(counts: Arc<Mutex<WatchCounts>>, request: &RequestInfo<'_>, query: Query<'_>) -> Self {
         let request = Box::new(request.clone().into_owned());
-        Self { counts, state: State::Announced { request, query: query.as_str().into() } }
+        Self { counts, state: WatchState::Announced { request, query: query.as_str().into() } }
     }
 
     /// The watch has been let in: it counts from now on.
     pub(crate) fn start(&mut self) {
-        if let State::Announced { request, query } = &self.state {
+        if let WatchState::Announced { request, query } = &self.state {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
             let registration = counts.register(request, Query::new(query));
             drop(counts);
-            self.state = State::Running(registration);
+            self.state = WatchState::Running(registration);
         }
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if let State::Running(registration) = &mut self.state
+        if let WatchState::Running(registration) = &mut self.state
             && let Some(registration) = registration.take()
         {
             self.counts.lock().unwrap_or_else(PoisonError::into_inner).forget(registration);

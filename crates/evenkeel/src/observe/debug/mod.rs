@@ -25,7 +25,7 @@ use crate::control::level::Level;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RequestColumns {
-    /// Where it is, since when, and how much work it is.
+    /// The queue of the request, its times, and how much work it is.
     #[default]
     Basic,
     /// The same, and who asks for what.

@@ -15,7 +15,7 @@ use super::{RequestColumns, duration, timestamp};
 use crate::control::core::LevelCore;
 use crate::control::counts::{LevelMetrics, Mark};
 use crate::control::digests::{self, DigestId, SharedDigest};
-use crate::control::flow_control::Shared;
+use crate::control::flow_control::FlowControlShared;
 use crate::control::level::Level;
 use crate::control::request::Details;
 
@@ -36,7 +36,7 @@ struct Row {
 /// What requests are digested with that no layer has taken in.
 fn digest_of(preset: Preset) -> Arc<SharedDigest> {
     match preset {
-        Preset::Plain => Arc::new(PlainPaths),
+        Preset::Plain | Preset::Llm => Arc::new(PlainPaths),
         Preset::Kubernetes => Arc::new(Kubernetes::default()),
     }
 }
@@ -57,7 +57,7 @@ const COLUMNS: [&str; 10] = [
 const DETAIL_COLUMNS: [&str; 8] =
     ["UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource"];
 
-pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], shared: &Shared, columns: RequestColumns) -> String {
+pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], shared: &FlowControlShared, columns: RequestColumns) -> String {
     let header = match columns {
         RequestColumns::Basic => COLUMNS.to_vec(),
         RequestColumns::WithDetails => [&COLUMNS[..], &DETAIL_COLUMNS].concat(),
@@ -68,7 +68,7 @@ pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], shared: &Shared, columns: 
         let listeners = level.listeners();
         let mut rows = Row::all_of(&level.lock(), &listeners.metrics);
         drop(listeners);
-        // Those of a queue together, the waiting ones before the others; those without a queue at the end.
+        // Requests of one queue together, the waiting ones first; requests without a queue at the end.
         rows.sort_by_key(|row| {
             let queue = row.queue.unwrap_or(usize::MAX);
             (queue, row.index_in_queue.unwrap_or(usize::MAX), row.arrived)
@@ -111,7 +111,7 @@ impl Row {
             details: core
                 .belongings
                 .get(request.id.slot())
-                .and_then(|belongings| Option::clone(belongings.details.as_ref()?)),
+                .and_then(|belongings| belongings.details.as_deref().cloned()),
             digest: request.payload.digest,
             arrived: request.arrived,
             started: request.started,
@@ -119,7 +119,13 @@ impl Row {
         }
     }
 
-    fn cells(&self, level: &str, shared: &Shared, clock_start: Nanos, columns: RequestColumns) -> Vec<String> {
+    fn cells(
+        &self,
+        level: &str,
+        shared: &FlowControlShared,
+        clock_start: Nanos,
+        columns: RequestColumns,
+    ) -> Vec<String> {
         let time = |at: Instant| timestamp::text(clock_start.saturating_add(at.as_nanos()));
         let digest = shared.digests.get(self.digest).unwrap_or_else(|| digest_of(shared.preset));
         let head = self.details.as_ref().map(|details| digests::head(details.method.clone(), details.uri.clone()));

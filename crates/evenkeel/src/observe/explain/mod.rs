@@ -1,6 +1,7 @@
 //! `FlowControl::explain`: why a request goes where it goes, as a structure for tools.
 
 mod clauses;
+mod cost;
 mod hash_text;
 mod wait;
 
@@ -23,6 +24,7 @@ use crate::control::request::Patience;
 use crate::control::work::{EstimateWork, WorkInput};
 use crate::observe::status::{LevelStatus, SeatLimits};
 use clauses::Outcome;
+use cost::ExplainedCost;
 
 pub use wait::{ExpectedWait, WaitOutcome};
 
@@ -62,6 +64,9 @@ pub struct Explanation {
     pub hand: Vec<u32>,
     /// How many seats the request takes.
     pub seats: ExplainedSeats,
+    /// The rate of its flow, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<ExplainedRate>,
     /// The seats of the level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<SeatLimits>,
@@ -182,6 +187,21 @@ pub struct ExplainedSeats {
     pub rule: String,
 }
 
+/// The rate of a flow, and how the flow stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ExplainedRate {
+    /// The rate, as the flow schema has it.
+    pub rate: String,
+    /// How much the flow may take at once now.
+    pub left: u64,
+    /// How much a request takes.
+    pub taken: u64,
+    /// How long the request would wait for its rate, in nanoseconds; it is rejected if that is longer than it may wait.
+    pub wait_ns: i64,
+}
+
 fn limited() -> bool {
     true
 }
@@ -240,14 +260,22 @@ impl FlowControl {
         objects.sort_by(|one, other| match_order(one, other));
         let watches = work.interested_watches(attributes.request, extra);
         let input = WorkInput { attributes, level, query, watches, extra };
-        let estimate = class.schema.seats.map_or_else(|| work.estimate(&input), WorkEstimate::seats);
-        let rule = match class.schema.seats {
-            Some(_) => format!("annotation {} of the flow schema", annotations::SEATS),
-            None => work.rule(&input).into_owned(),
+        let route = work.route_cost(extra);
+        let of_route = route.unit.and_then(|unit| snapshot.destination(class.index).accounts_of_route(unit));
+        let accounts = of_route.as_ref().or_else(|| snapshot.accounts_of(class.index));
+        let cost = accounts.map(|accounts| ExplainedCost::new(accounts, &class, attributes, route.route));
+        let otherwise = || class.schema.seats.map_or_else(|| work.estimate(&input), WorkEstimate::seats);
+        let estimate = cost.as_ref().and_then(ExplainedCost::work).unwrap_or_else(otherwise);
+        let rule = match (class.schema.seats, cost.as_ref().and_then(ExplainedCost::rule)) {
+            (Some(_), _) => format!("annotation {} of the flow schema", annotations::SEATS),
+            (None, Some(rule)) => rule,
+            (None, None) => work.rule(&input).into_owned(),
         };
+        let rate = cost.and_then(|cost| cost.rate(self.shared().now()));
         let live = status.map(|(known, status)| {
             let patience = Patience { wait_limit, ..Patience::default() };
             let limit = patience.limit(self.shared().wait_limit_of(level), self.preset());
+            let limit = Duration::from_nanos(limit.unsigned_abs());
             let now = self.shared().now();
             let listeners = known.listeners();
             let core = known.lock();
@@ -287,6 +315,7 @@ impl FlowControl {
             queuing: mode.map_or(ExplainedQueuing::Reject, ExplainedQueuing::of),
             hand: mode.map(|mode| hand(mode, class.flow_hash)).unwrap_or_default(),
             seats: ExplainedSeats::new(estimate, level.seat_cap(), rule),
+            rate,
             limits,
             lent_by_others,
             live,

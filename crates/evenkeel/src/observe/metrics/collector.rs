@@ -3,6 +3,10 @@
 //! One collector can have several flow controls. Each metric is written once then, with the series of all of them: a page
 //! on which a metric begins twice is not valid.
 
+#[cfg(feature = "fleet")]
+mod fleet;
+mod limit;
+
 use std::fmt;
 use std::sync::Weak;
 
@@ -14,14 +18,18 @@ use prometheus_client::encoding::DescriptorEncoder;
 
 use super::Metric;
 use super::catalogue as names;
-use super::exposition::Exposition;
+use super::exposition::{Exposition, FlowName};
+use crate::control::accounts::AccountSample;
 use crate::control::counts::CROWD_KINDS;
 use crate::control::counts::LevelSample;
 use crate::control::counts::ServerSample;
 use crate::control::counts::crowd::Doing;
 use crate::control::counts::histogram::{Bounds, Histogram};
 use crate::control::counts::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, WATCHES};
-use crate::control::flow_control::Shared;
+#[cfg(feature = "fleet")]
+use crate::control::fleet::FleetState;
+use crate::control::flow_control::FlowControlShared;
+use crate::control::limit::LimitState;
 use crate::observe::flows::{FlowFigures, LevelFlows};
 
 /// Writes the metrics of flow controls at every scrape; nothing of those that are gone.
@@ -31,9 +39,9 @@ pub(super) struct FlowCollector(pub(super) Vec<Source>);
 /// A flow control whose metrics are written.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// The value of the label `flow_control`; `None` for one that is alone and needs no label.
-    pub(super) name: Option<Box<str>>,
-    pub(super) flow: Weak<Shared>,
+    /// The label that tells it from others, and its value; `None` for one that is alone and needs no label.
+    pub(super) name: Option<(&'static str, Box<str>)>,
+    pub(super) flow: Weak<FlowControlShared>,
 }
 
 /// A copy of all numbers, being written.
@@ -44,22 +52,32 @@ struct Writer<'e, 'a> {
 
 /// The numbers of one flow control.
 struct Copied<'a> {
-    name: Option<&'a str>,
+    name: Option<FlowName<'a>>,
     levels: Vec<LevelSample>,
     server: ServerSample,
     flows: Vec<LevelFlows>,
     dangling: Vec<Dangling>,
+    accounts: Vec<AccountSample>,
+    /// `None` if the number of seats was set.
+    limit: Option<LimitState>,
+    /// `None` if the seats are not shared.
+    #[cfg(feature = "fleet")]
+    fleet: Option<FleetState>,
 }
 
 /// How many flows have series of their own (AT-3).
 const FLOWS_MAX: usize = 20;
 
-const REJECTIONS: [Rejection; 4] =
-    [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::Cancelled];
+const REJECTIONS: [Rejection; 5] =
+    [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::Cancelled, Rejection::RateLimit];
 
-// === impl Shared ===
+// === impl FlowControlShared ===
 
-impl Shared {
+impl FlowControlShared {
+    fn account_samples(&self) -> Vec<AccountSample> {
+        self.controlled().1.account_samples()
+    }
+
     pub(crate) fn sample_metrics(&self) -> (Vec<LevelSample>, ServerSample) {
         self.known_levels.sample(self.upkeep())
     }
@@ -84,6 +102,11 @@ impl Collector for FlowCollector {
         writer.newcomer_seats()?;
         writer.dangling()?;
         writer.long_running()?;
+        writer.rates()?;
+        writer.costs()?;
+        writer.limits()?;
+        #[cfg(feature = "fleet")]
+        writer.fleets()?;
         writer.flows()
     }
 }
@@ -94,8 +117,20 @@ impl Source {
     fn copy(&self) -> Option<Copied<'_>> {
         let shared = self.flow.upgrade()?;
         let (levels, server) = shared.sample_metrics();
-        let (flows, dangling) = (shared.flows(FLOWS_MAX), shared.dangling());
-        Some(Copied { name: self.name.as_deref(), levels, server, flows, dangling })
+        let (flows, dangling, accounts) = (shared.flows(FLOWS_MAX), shared.dangling(), shared.account_samples());
+        let limit = shared.limit_state();
+        let name = self.name.as_ref().map(|(label, value)| FlowName { label, value });
+        Some(Copied {
+            name,
+            levels,
+            server,
+            flows,
+            dangling,
+            accounts,
+            limit,
+            #[cfg(feature = "fleet")]
+            fleet: shared.fleet_state(),
+        })
     }
 }
 
@@ -201,7 +236,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Only of levels in which each flow has a queue of its own.
+    /// Written only for levels in which each flow has a queue of its own.
     fn newcomer_seats(&mut self) -> fmt::Result {
         let is_shown = |(_, level): &(_, &LevelSample)| {
             level.control.modes.and_then(|modes| modes.queuing) == Some(QueuingDiscipline::PerFlow)
@@ -223,7 +258,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Only of levels that have long-running requests, or a limit on them.
+    /// Written only for levels that have long-running requests, or a limit on them.
     fn long_running(&mut self) -> fmt::Result {
         let is_shown =
             |(_, level): &(_, &LevelSample)| level.long_running.is_used() || level.control.max_long_running.is_some();
@@ -248,7 +283,61 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Only where flows are attributed.
+    /// Only of flow schemas whose flows have a rate.
+    fn rates(&mut self) -> fmt::Result {
+        let shown: Vec<_> = accounts(&self.copies)
+            .flat_map(|(name, sample)| {
+                let labels = |schema| [("flow_schema", schema), ("priority_level", &*sample.level)];
+                sample.rates.iter().map(move |(schema, counts)| (name, labels(&**schema), *counts))
+            })
+            .collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let mut family = self.out.family(names::RATE_DELAYED)?;
+        for (name, labels, counts) in &shown {
+            family.count(*name, labels, counts.delayed)?;
+        }
+        let mut family = self.out.family(names::RATE_DELAY)?;
+        for (name, labels, counts) in &shown {
+            family.float_count(*name, labels, counts.delay.as_secs_f64())?;
+        }
+        let mut family = self.out.family(names::RATE_WAITING)?;
+        for (name, labels, counts) in &shown {
+            family.gauge(*name, labels, i64::try_from(counts.waiting).unwrap_or(i64::MAX))?;
+        }
+        Ok(())
+    }
+
+    /// Only of flow schemas whose costs count.
+    fn costs(&mut self) -> fmt::Result {
+        let shown: Vec<_> = accounts(&self.copies)
+            .flat_map(|(name, sample)| {
+                let labels =
+                    |schema, unit| [("flow_schema", schema), ("priority_level", &*sample.level), ("unit", unit)];
+                sample.costs.iter().map(move |(schema, unit, counts)| (name, labels(&**schema, *unit), *counts))
+            })
+            .collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let mut family = self.out.family(names::COST)?;
+        for (name, labels, counts) in &shown {
+            family.float_count(*name, labels, counts.cost)?;
+        }
+        let mut family = self.out.family(names::COST_EXPECTED)?;
+        for (name, labels, counts) in &shown {
+            family.float_count(*name, labels, counts.expected)?;
+        }
+        let mut family = self.out.family(names::COST_CLASSES)?;
+        for (name, sample) in accounts(&self.copies).filter(|(_, sample)| !sample.costs.is_empty()) {
+            let classes = i64::try_from(sample.classes).unwrap_or(i64::MAX);
+            family.gauge(name, &[("priority_level", &sample.level)], classes)?;
+        }
+        Ok(())
+    }
+
+    /// Written only where flows are attributed.
     fn flows(&mut self) -> fmt::Result {
         if self.copies.iter().all(|copied| copied.flows.is_empty()) {
             return Ok(());
@@ -368,13 +457,18 @@ impl Writer<'_, '_> {
     }
 }
 
+/// What is counted of costs and rates, of each level that has any, with the name of its flow control.
+fn accounts<'a>(copies: &'a [Copied<'a>]) -> impl Iterator<Item = (Option<FlowName<'a>>, &'a AccountSample)> {
+    copies.iter().flat_map(|copied| copied.accounts.iter().map(|sample| (copied.name, sample)))
+}
+
 /// The levels of all flow controls, each with the name of its flow control.
-fn levels<'a>(copies: &'a [Copied<'a>]) -> impl Iterator<Item = (Option<&'a str>, &'a LevelSample)> {
+fn levels<'a>(copies: &'a [Copied<'a>]) -> impl Iterator<Item = (Option<FlowName<'a>>, &'a LevelSample)> {
     copies.iter().flat_map(|copied| copied.levels.iter().map(|level| (copied.name, level)))
 }
 
 /// The series of all levels, each with the names of its flow control, its level and its schema.
-fn series<'a>(copies: &'a [Copied<'a>]) -> impl Iterator<Item = (Option<&'a str>, &'a str, &'a str, &'a Numbers)> {
+fn series<'a>(copies: &'a [Copied<'a>]) -> impl Iterator<Item = (Option<FlowName<'a>>, &'a str, &'a str, &'a Numbers)> {
     levels(copies).flat_map(|(name, level)| {
         level.series.iter().map(move |series| (name, &*level.name, &*series.schema, &series.numbers))
     })

@@ -19,10 +19,17 @@ pub(super) struct Family<'a>(MetricEncoder<'a>);
 /// The labels of a series.
 pub(super) type Labels<'a> = &'a [(&'static str, &'a str)];
 
+/// The name of a flow control beside others, as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FlowName<'a> {
+    pub(super) label: &'static str,
+    pub(super) value: &'a str,
+}
+
 /// The labels of a series that belongs to a flow control with a name, if there are several.
 #[derive(Debug)]
 struct NamedLabels<'a> {
-    flow_control: Option<&'a str>,
+    flow_control: Option<FlowName<'a>>,
     labels: Labels<'a>,
 }
 
@@ -48,18 +55,36 @@ impl<'a> Exposition<'a> {
 
 impl Family<'_> {
     /// A counter that has counted something; one that has not has no series yet (OB-7).
-    pub(super) fn count(&mut self, flow_control: Option<&str>, labels: Labels<'_>, count: u64) -> fmt::Result {
+    pub(super) fn count(&mut self, flow_control: Option<FlowName<'_>>, labels: Labels<'_>, count: u64) -> fmt::Result {
         if count == 0 {
             return Ok(());
         }
         self.0.encode_family(&NamedLabels { flow_control, labels })?.encode_counter::<NoLabelSet, _, u64>(&count, None)
     }
 
-    pub(super) fn gauge(&mut self, flow_control: Option<&str>, labels: Labels<'_>, value: i64) -> fmt::Result {
+    /// The same for what is not counted in whole numbers.
+    pub(super) fn float_count(
+        &mut self,
+        flow_control: Option<FlowName<'_>>,
+        labels: Labels<'_>,
+        count: f64,
+    ) -> fmt::Result {
+        if count <= 0.0 {
+            return Ok(());
+        }
+        self.0.encode_family(&NamedLabels { flow_control, labels })?.encode_counter::<NoLabelSet, _, u64>(&count, None)
+    }
+
+    pub(super) fn gauge(&mut self, flow_control: Option<FlowName<'_>>, labels: Labels<'_>, value: i64) -> fmt::Result {
         self.0.encode_family(&NamedLabels { flow_control, labels })?.encode_gauge(&value)
     }
 
-    pub(super) fn float_gauge(&mut self, flow_control: Option<&str>, labels: Labels<'_>, value: f64) -> fmt::Result {
+    pub(super) fn float_gauge(
+        &mut self,
+        flow_control: Option<FlowName<'_>>,
+        labels: Labels<'_>,
+        value: f64,
+    ) -> fmt::Result {
         self.0.encode_family(&NamedLabels { flow_control, labels })?.encode_gauge(&value)
     }
 
@@ -74,14 +99,24 @@ impl Family<'_> {
     }
 
     /// A histogram, which may be empty.
-    pub(super) fn histogram(&mut self, flow_control: Option<&str>, labels: Labels<'_>, shown: &Shown) -> fmt::Result {
+    pub(super) fn histogram(
+        &mut self,
+        flow_control: Option<FlowName<'_>>,
+        labels: Labels<'_>,
+        shown: &Shown,
+    ) -> fmt::Result {
         let labels = NamedLabels { flow_control, labels };
         let mut encoder = self.0.encode_family(&labels)?;
         encoder.encode_histogram::<NoLabelSet>(shown.sum, shown.count, &shown.buckets, None)
     }
 
     /// A histogram that has observed something; one that has not has no series yet (OB-7).
-    pub(super) fn observed(&mut self, flow_control: Option<&str>, labels: Labels<'_>, shown: &Shown) -> fmt::Result {
+    pub(super) fn observed(
+        &mut self,
+        flow_control: Option<FlowName<'_>>,
+        labels: Labels<'_>,
+        shown: &Shown,
+    ) -> fmt::Result {
         if shown.count == 0 { Ok(()) } else { self.histogram(flow_control, labels, shown) }
     }
 }
@@ -90,7 +125,7 @@ impl Family<'_> {
 
 impl EncodeLabelSet for NamedLabels<'_> {
     fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
-        let name = self.flow_control.map(|name| ("flow_control", name));
+        let name = self.flow_control.map(|name| (name.label, name.value));
         name.iter().chain(self.labels).try_for_each(|label| EncodeLabel::encode(label, encoder.encode_label()))
     }
 }

@@ -33,7 +33,7 @@ pub use page::MetricsPage;
 #[cfg(feature = "metrics")]
 pub use process::register_process;
 #[cfg(feature = "metrics")]
-pub use register::{RegisterError, register_named};
+pub use register::{RegisterError, register_labelled, register_named};
 
 pub use reading::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
 

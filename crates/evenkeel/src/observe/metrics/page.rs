@@ -76,7 +76,7 @@ impl Format {
                 "text/plain" | "text/*" => &mut plain,
                 _ => continue,
             };
-            // It is no number if somebody says so; then the other one counts.
+            // A client may send something that is not a number; the other format counts then.
             *place = place.max(quality);
         }
         if open_metrics > 0.0 && open_metrics >= plain { Self::OpenMetrics } else { Self::Plain }

@@ -97,7 +97,7 @@ impl Process {
     fn parse(stat: &str, status: &str, limits: &str, system: &str, open_files: f64) -> Option<Self> {
         // The name of the program is in parentheses, and may contain anything.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-        // They are counted from the first after the name, which is the third of all.
+        // Fields are counted from the first one after the name, which is the third of all.
         let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
         let word = |line: &str, index: usize| line.split_ascii_whitespace().nth(index)?.parse::<f64>().ok();
         let find = |text: &str, name: &str, index: usize| {

@@ -58,7 +58,7 @@ pub struct LevelReading {
     /// How many requests were started.
     pub dispatched: u64,
     /// How many requests were rejected, by reason.
-    pub rejected: [(Rejection, u64); 5],
+    pub rejected: [(Rejection, u64); 6],
     /// How long requests waited that were started or gave up.
     pub waits: DurationCounts,
     /// How long requests ran, without watches.
@@ -174,7 +174,7 @@ impl LevelReading {
         listeners.metrics.ratios.account(now);
         let metrics = &listeners.metrics;
         let mut hits = Vec::with_capacity(metrics.series.len());
-        let (mut dispatched, mut rejected) = (0, [0; 4]);
+        let (mut dispatched, mut rejected) = (0, [0; 5]);
         let (mut waits, mut executions) = (DurationCounts::default(), DurationCounts::default());
         for series in &metrics.series {
             let numbers = &series.numbers;
@@ -188,8 +188,14 @@ impl LevelReading {
         let (long_running, long_running_rejected) = (metrics.long_running.running(), metrics.long_running.rejected());
         drop(listeners);
         let hits: HashMap<_, _> = hits.into_iter().collect();
-        let reasons = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::Cancelled];
-        let [full, limit, time_out, cancelled] = reasons.map(|reason| (reason, rejected[reason as usize]));
+        let reasons = [
+            Rejection::QueueFull,
+            Rejection::ConcurrencyLimit,
+            Rejection::TimeOut,
+            Rejection::Cancelled,
+            Rejection::RateLimit,
+        ];
+        let [full, limit, time_out, cancelled, rate] = reasons.map(|reason| (reason, rejected[reason as usize]));
         let schemas = schemas.iter().map(|name| match hits.get_key_value(*name) {
             Some((name, hits)) => SchemaReading { name: Arc::clone(name), hits: *hits },
             None => SchemaReading { name: Arc::from(*name), hits: 0 },
@@ -206,7 +212,7 @@ impl LevelReading {
             max_long_running: controlled.max_long_running(),
             long_running_seats,
             dispatched,
-            rejected: [full, limit, time_out, cancelled, (Rejection::TooManyLongRunning, long_running_rejected)],
+            rejected: [full, limit, time_out, cancelled, rate, (Rejection::TooManyLongRunning, long_running_rejected)],
             waits,
             executions,
             utilisation: RatioCounts { spans_ns, sum_ns, denominator },

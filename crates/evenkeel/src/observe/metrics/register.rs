@@ -88,11 +88,20 @@ pub fn register_named<'a, N: Into<String>>(
     registry: &mut Registry,
     flow_controls: impl IntoIterator<Item = (N, &'a FlowControl)>,
 ) -> Result<(), RegisterError> {
+    register_labelled(registry, "flow_control", flow_controls)
+}
+
+/// The same with a label of this name in place of `flow_control`.
+pub fn register_labelled<'a, N: Into<String>>(
+    registry: &mut Registry,
+    label: &'static str,
+    flow_controls: impl IntoIterator<Item = (N, &'a FlowControl)>,
+) -> Result<(), RegisterError> {
     let mut names = BTreeSet::new();
     let mut sources = Vec::new();
     for (name, flow) in flow_controls {
         let name = name.into();
-        sources.push(Source { name: Some((&*name).into()), flow: Arc::downgrade(flow.shared()) });
+        sources.push(Source { name: Some((label, (&*name).into())), flow: Arc::downgrade(flow.shared()) });
         if let Some(name) = names.replace(name) {
             return Err(RegisterError::DuplicateName(name));
         }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// A header of the PROXY protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Who has connected to the proxy, if that is an IP address. None if the proxy speaks for itself (`LOCAL`), does not say
+    /// The client that has connected to the proxy, if it has an IP address. None if the proxy speaks for itself (`LOCAL`), does not say
     /// (`UNKNOWN`), or was connected to over a Unix socket.
     pub(crate) client: Option<SocketAddr>,
     /// How many bytes the header has. Some of them may not have arrived: extensions (TLVs) are of no interest.
@@ -17,7 +17,7 @@ pub(crate) struct Header {
 /// Why bytes are no header of the PROXY protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidHeader {
-    /// They begin in another way.
+    /// The bytes do not begin like a header.
     #[error("the connection does not begin with a PROXY protocol header")]
     Missing,
     /// The line of version 1 is not one.
@@ -45,7 +45,7 @@ const FIXED: usize = 16;
 // === impl Header ===
 
 impl Header {
-    /// So many bytes tell what a header says, at most.
+    /// The largest number of bytes that have to be read to decide about a header.
     pub(crate) const BYTES_MAX: usize = LINE_MAX;
 
     /// Reads the header that these bytes begin with. None if more of them are needed; then all of them belong to the header.

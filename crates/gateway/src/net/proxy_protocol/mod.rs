@@ -1,6 +1,6 @@
 //! The PROXY protocol: a header in front of a connection, in which a TCP balancer says who has connected to it.
 //!
-//! It is never guessed whether there is one: the sources that the settings name have to send it, and what others send is
+//! The gateway never guesses whether there is a header: the sources that the settings name have to send it, and what others send is
 //! taken for a request.
 
 mod header;
@@ -17,7 +17,7 @@ pub(crate) use header::{Header, InvalidHeader};
 /// Why there is no header.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoHeader {
-    /// It was closed before the first byte, as balancers do that only look whether a port is open.
+    /// The connection was closed before the first byte, as balancers do that only look whether a port is open.
     #[error("the connection was closed before its first byte")]
     Silent,
     #[error(transparent)]

@@ -4,9 +4,11 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use evenkeel::request::RequestCost;
 use evenkeel_engine::User;
 
 use super::escape::{put_json, put_text};
+use crate::llm::{Tokens, whole};
 
 /// What a line says of a request.
 #[derive(Debug, Clone, Copy)]
@@ -16,15 +18,19 @@ pub struct AccessLine<'a> {
     pub time: Duration,
     /// The id that the client and the upstream got.
     pub request_id: &'a [u8],
-    /// Where it came from; behind trusted proxies, the address that they name.
+    /// The client's address; behind trusted proxies, the address that they name.
     pub client: IpAddr,
-    /// Who sent it, if it was authenticated.
+    /// The user, if the request was authenticated.
     pub user: Option<&'a User>,
     /// The method of the request.
     pub method: &'a str,
     /// The path and the query of the request, as they were received.
     pub path: &'a str,
-    /// Where it belongs, if it got as far as the flow control and is limited by it.
+    /// The service that it belongs to, if there are services.
+    pub service_name: Option<&'a str>,
+    /// The headers that flow schemas ask for, each with its value if the request has it.
+    pub headers: &'a [(Box<str>, Option<Box<str>>)],
+    /// The flow schema and priority level, if the request got as far as the flow control and is limited by it.
     pub class: Option<LineClass<'a>>,
     /// How long it took until it asked for a seat: until its body was there, mostly.
     pub receive: Duration,
@@ -32,8 +38,10 @@ pub struct AccessLine<'a> {
     pub wait: Duration,
     /// How long it had its seat.
     pub service: Duration,
-    /// The status of the response; 499 if the client disconnected before there was one.
+    /// The status of the response; 499 if the client disconnected before there was one, 0 if another proxy alone knows it.
     pub status: u16,
+    /// How the gateway got to know of it, if another proxy forwards it: `ext_proc`.
+    pub via: Option<&'a str>,
     /// Why it was rejected, if it was.
     pub rejected: Option<&'a str>,
     /// When its client was told to try again, if it was.
@@ -46,6 +54,24 @@ pub struct AccessLine<'a> {
     pub bytes_in: u64,
     /// The bytes of the body of its response.
     pub bytes_out: u64,
+    /// What it cost and was expected to, if that counts for its flow schema.
+    pub cost: Option<RequestCost>,
+    /// What it asked of a language model, if it did.
+    pub llm: Option<LineTokens<'a>>,
+}
+
+/// A request of a language model: which model, and how many tokens it took so far.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct LineTokens<'a> {
+    /// The name of the model; empty if the request names none.
+    pub model: &'a str,
+    /// The tokens of its prompt, if there was a response.
+    pub prompt: Option<u64>,
+    /// The prompt tokens that the server had in its cache.
+    pub cached: Option<u64>,
+    /// The tokens of the response, if there was one.
+    pub output: Option<u64>,
 }
 
 /// Where a request belongs.
@@ -92,8 +118,23 @@ impl AccessLine<'_> {
             }
             out.push(b']');
         }
-        for (key, text) in [("method", Some(self.method)), ("path", Some(self.path))] {
+        for (key, text) in [("method", Some(self.method)), ("path", Some(self.path)), ("service", self.service_name)] {
             put_member(out, key, text);
+        }
+        if !self.headers.is_empty() {
+            out.extend_from_slice(b",\"headers\":{");
+            for (index, (name, value)) in self.headers.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                put_json(out, name.as_bytes());
+                out.push(b':');
+                match value {
+                    Some(value) => put_json(out, value.as_bytes()),
+                    None => out.extend_from_slice(b"null"),
+                }
+            }
+            out.push(b'}');
         }
         if let Some(class) = self.class {
             for (key, text) in [("schema", class.schema), ("level", class.level), ("flow", class.flow)] {
@@ -101,6 +142,15 @@ impl AccessLine<'_> {
             }
             out.extend_from_slice(b",\"seats\":");
             put_number(out, class.seats.into());
+        }
+        if let Some(RequestCost { actual, expected }) = self.cost {
+            let _ = write!(out, ",\"cost\":{actual},\"costExpected\":{expected}");
+        }
+        if let Some(llm) = self.llm {
+            put_member(out, "model", Some(llm.model));
+            for (key, tokens) in llm.tokens() {
+                let _ = write!(out, ",\"{key}\":{tokens}");
+            }
         }
         for (key, time) in self.times() {
             out.extend_from_slice(b",\"");
@@ -110,6 +160,7 @@ impl AccessLine<'_> {
         }
         out.extend_from_slice(b",\"status\":");
         put_number(out, self.status.into());
+        put_member(out, "via", self.via);
         put_member(out, "rejected", self.rejected);
         if let Some(time) = self.retry_after {
             out.extend_from_slice(b",\"retryAfterSeconds\":");
@@ -144,10 +195,21 @@ impl AccessLine<'_> {
         }
         pair("method", self.method.as_bytes());
         pair("path", self.path.as_bytes());
+        if let Some(service) = self.service_name {
+            pair("service", service.as_bytes());
+        }
+        for (name, value) in self.headers {
+            if let Some(value) = value {
+                pair(&format!("header.{name}"), value.as_bytes());
+            }
+        }
         if let Some(class) = self.class {
             pair("schema", class.schema.as_bytes());
             pair("level", class.level.as_bytes());
             pair("flow", class.flow.as_bytes());
+        }
+        if let Some(via) = self.via {
+            pair("via", via.as_bytes());
         }
         if let Some(rejected) = self.rejected {
             pair("rejected", rejected.as_bytes());
@@ -161,6 +223,16 @@ impl AccessLine<'_> {
         if let Some(class) = self.class {
             out.extend_from_slice(b" seats=");
             put_number(out, class.seats.into());
+        }
+        if let Some(RequestCost { actual, expected }) = self.cost {
+            let _ = write!(out, " cost={actual} costExpected={expected}");
+        }
+        if let Some(llm) = self.llm {
+            out.extend_from_slice(b" model=");
+            put_text(out, llm.model.as_bytes());
+            for (key, tokens) in llm.tokens() {
+                let _ = write!(out, " {key}={tokens}");
+            }
         }
         if let Some(time) = self.retry_after {
             out.extend_from_slice(b" retryAfterSeconds=");
@@ -184,6 +256,23 @@ impl AccessLine<'_> {
 
     fn times(&self) -> [(&'static str, Duration); 3] {
         [("receiveMs", self.receive), ("waitMs", self.wait), ("serviceMs", self.service)]
+    }
+}
+
+// === impl LineTokens ===
+
+impl<'a> LineTokens<'a> {
+    pub(crate) fn new(model: &'a str, tokens: Option<Tokens>) -> Self {
+        let of = |count: fn(&Tokens) -> f64| tokens.as_ref().map(count).map(whole);
+        let (prompt, cached, output) =
+            (of(|tokens| tokens.prompt), of(|tokens| tokens.cached), of(|tokens| tokens.output));
+        Self { model, prompt, cached, output }
+    }
+
+    /// The counts that there are.
+    fn tokens(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = [("promptTokens", self.prompt), ("cachedTokens", self.cached), ("outputTokens", self.output)];
+        counts.into_iter().filter_map(|(key, tokens)| tokens.map(|tokens| (key, tokens)))
     }
 }
 
@@ -273,17 +362,22 @@ mod tests {
             user: Some(user),
             method: "GET",
             path,
+            headers: &[],
+            service_name: None,
             class: Some(LineClass { schema: "tenants", level: "low", flow: &user.name, seats: 2 }),
             receive: Duration::from_micros(56_789),
             wait: Duration::from_nanos(1_234_567),
             service: Duration::from_millis(20),
             status: 200,
+            via: None,
             rejected: None,
             retry_after: None,
             error: None,
             upstream: Some("127.0.0.1:9000"),
             bytes_in: 7,
             bytes_out: 1 << 40,
+            cost: None,
+            llm: None,
         }
     }
 
@@ -305,6 +399,17 @@ mod tests {
             "bytesOut": 1_u64 << 40,
         });
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), expected);
+    }
+
+    #[test]
+    fn co_6_a_cost_that_counts_is_in_both_formats() {
+        let (user, cost) = (User::new("alice", ["staff"]), RequestCost { actual: 412.5, expected: 0.0 });
+        let line = AccessLine { cost: Some(cost), ..line(&user, "/") };
+        let parsed: serde_json::Value = serde_json::from_str(&json_of(&line)).unwrap();
+        assert_eq!((&parsed["cost"], &parsed["costExpected"]), (&json!(412.5), &json!(0)));
+        let mut out = Vec::new();
+        line.put_text(&mut out, &mut TimeText::default());
+        assert!(String::from_utf8(out).unwrap().contains(" seats=2 cost=412.5 costExpected=0 "));
     }
 
     #[test]

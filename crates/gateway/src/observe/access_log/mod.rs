@@ -18,7 +18,7 @@ use crate::observe::moment::Moment;
 use crate::observe::sampling::Sampling;
 use line::TimeText;
 
-pub use line::{AccessLine, LineClass};
+pub use line::{AccessLine, LineClass, LineTokens};
 pub(crate) use writer::AccessLogWriter;
 
 /// The access log of one worker, under the settings of one time.
@@ -108,17 +108,22 @@ mod tests {
             user: None,
             method: "GET",
             path: "/",
+            headers: &[],
+            service_name: None,
             class: None,
             receive: Duration::ZERO,
             wait: Duration::ZERO,
             service: Duration::ZERO,
             status: 200,
+            via: None,
             rejected: None,
             retry_after: None,
             error: None,
             upstream: None,
             bytes_in: 0,
             bytes_out: 0,
+            cost: None,
+            llm: None,
         }
     }
 

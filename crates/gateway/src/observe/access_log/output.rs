@@ -197,7 +197,7 @@ mod tests {
             let mut writer = on_disk(room);
             let written = writer.write(b"first\nsecond\n");
             assert_eq!((written.lines, written.result.is_err()), (whole, true), "{room}");
-            // It is still full, and then it is not.
+            // The disk is still full at first, and then it is not.
             assert_eq!(writer.write(b"lost\n").lines, 0, "{room}");
             writer.to.room = 1000;
             let written = writer.write(b"next\n");

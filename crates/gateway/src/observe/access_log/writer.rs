@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::output::{CHECK_PERIOD, Output};
-use crate::observe::batch::{BATCH_BYTES, Batch, QueueRoom, TakeBatches, Waiting};
+use crate::observe::batch::{BATCH_BYTES, Batch, QueueRoom, QueuedBatch, TakeBatches};
 use crate::observe::ended::{Ended, Running};
 use crate::observe::log::Throttle;
 use crate::observe::metrics::AccessLogMetrics;
@@ -29,7 +29,7 @@ pub(crate) struct AccessLogWriter {
 
 #[derive(Debug)]
 enum Message {
-    Lines(Waiting),
+    Lines(QueuedBatch),
     /// Says when all lines before this have been written.
     Flush(oneshot::Sender<()>),
 }
@@ -122,7 +122,7 @@ fn write_all(messages: &Receiver<Message>, mut output: Output, spare: &Spare, me
     let mut throttle = Throttle::default();
     loop {
         let result = match messages.recv_timeout(CHECK_PERIOD) {
-            Ok(Message::Lines(Waiting { batch, .. })) => {
+            Ok(Message::Lines(QueuedBatch { batch, .. })) => {
                 let written = output.write(&batch.bytes);
                 metrics.written(written.lines);
                 metrics.lost(batch.items.saturating_sub(written.lines));
@@ -193,7 +193,7 @@ mod tests {
         writer.take(batch("old\n")).unwrap();
         writer.flush().await;
         std::fs::rename(&path, folder.path().join("access.log.1")).unwrap();
-        // It is noticed within a second, and somebody has to write then.
+        // The writer notices within a second, at the next line.
         let patience = Instant::now() + Duration::from_secs(60);
         while !path.exists() {
             assert!(Instant::now() < patience, "the file was never made anew");

@@ -37,7 +37,15 @@ pub(super) async fn explain(Extract(state): Extract<AdminState>, RawQuery(query)
         Err(what) => return refused(what),
     };
     let _turn = TURN.acquire().await;
-    let (flow, rules) = (state.admin().flow.clone(), state.admin().settings.get().rules);
+    let in_effect = state.admin().settings.get();
+    let flow = match in_effect.service_of(&uri) {
+        Some(service) => service.flow.clone(),
+        None if in_effect.has_services() => {
+            return refused("no service has the host and the path of the URL".to_owned());
+        }
+        None => state.admin().flow.clone(),
+    };
+    let rules = in_effect.rules;
     let explained = tokio::task::spawn_blocking(move || {
         rules.explain(&flow, &user, method, uri).map(|explanation| serde_json::to_vec_pretty(&explanation))
     });

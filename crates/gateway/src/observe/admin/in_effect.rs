@@ -3,9 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use evenkeel_engine::digest::normal_path;
 use evenkeel_identity::RequestRules;
+use http::Uri;
+use http::uri::Authority;
 
-use crate::config::Config;
+use crate::config::{Config, DEFAULT_SERVICE};
+use crate::observe::ServiceFlow;
+use crate::proxy::service_table::ServiceTable;
 
 /// The settings at one moment. They name files with secrets, but hold none.
 ///
@@ -16,11 +21,36 @@ pub struct InEffect {
     pub config: Arc<Config>,
     /// How requests are interpreted under them.
     pub rules: RequestRules,
+    /// The flow controls that requests go through. Without services there is one, without a name.
+    pub services: Vec<ServiceFlow>,
 }
 
 /// Tells the settings in effect, whenever it is asked.
 #[derive(Clone)]
 pub struct SettingsInEffect(Arc<dyn Fn() -> InEffect + Send + Sync>);
+
+// === impl InEffect ===
+
+impl InEffect {
+    /// Whether requests go to several services.
+    pub(super) fn has_services(&self) -> bool {
+        self.services.iter().any(|one| one.service.is_some())
+    }
+
+    /// The service that a request for this URL belongs to; none if it belongs to none, or if there are no services.
+    pub(super) fn service_of(&self, uri: &Uri) -> Option<&ServiceFlow> {
+        let path = normal_path(uri.path()).ok();
+        let path = path.as_ref().map_or("/", |path| &*path.path);
+        let found = ServiceTable::new(&self.config.services).find(uri.authority().map(Authority::as_str), path);
+        let name = found.ok().and_then(|found| self.config.services.keys().nth(found.index));
+        self.service(name.map_or(DEFAULT_SERVICE, |name| name))
+    }
+
+    /// The service of this name.
+    pub(super) fn service(&self, name: &str) -> Option<&ServiceFlow> {
+        self.services.iter().find(|one| one.service.as_deref() == Some(name))
+    }
+}
 
 // === impl SettingsInEffect ===
 

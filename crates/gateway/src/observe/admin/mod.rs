@@ -5,10 +5,12 @@
 
 mod dashboard;
 mod explain;
+mod flight;
 mod hosts;
 mod in_effect;
 mod pages;
 mod server;
+mod shadow;
 mod slots;
 mod token;
 
@@ -70,8 +72,11 @@ impl Admin {
             .route(explain::PATH, get(explain::explain))
             .route("/debug/status", get(pages::status))
             .route("/debug/flows", get(pages::flows))
+            .route(shadow::PATH, get(shadow::report))
+            .route(flight::PATH, get(flight::dump))
             .route(debug::PATH_PREFIX, get(pages::dumps))
             .route(&format!("{}/", debug::PATH_PREFIX), get(pages::dumps))
+            .route("/debug/services/{service}/{dump}", get(pages::dump_of_service))
             .fallback(pages::not_found)
             .with_state(pages::AdminState::new(self))
             .merge(debug::router(flow));

@@ -59,7 +59,7 @@ pub enum AdminTokenError {
         "the token of the admin endpoint in {0} is shorter than {LENGTH_MIN} characters; make one with `openssl rand -hex 32`"
     )]
     Short(String),
-    /// There is no key to hash it with.
+    /// There is no key to hash the token with.
     #[error("cannot get random numbers from the operating system")]
     NoRandomNumbers,
 }

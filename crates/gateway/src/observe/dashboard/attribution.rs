@@ -1,10 +1,10 @@
-//! Who uses a level and who delays whom, in a frame, within a bound.
+//! The flows of a frame: which flows use a level and which delay others, within a bound.
 
 use std::cmp::Reverse;
 
 use evenkeel::status::{FlowId, LevelFlows};
 
-use crate::observe::frame::{Delay, Flow, Level, rounded};
+use crate::observe::frame::{Delay, Flow, FlowCost, Level, rounded};
 
 /// A frame has so many flows and delays in all; levels that come first take what they need.
 const FLOWS_MAX: usize = 60;
@@ -28,6 +28,18 @@ pub(super) fn attach(levels: &mut [Level], known: &[LevelFlows]) {
     }
 }
 
+fn of_cost(cost: &evenkeel::status::FlowCost, window: f64) -> FlowCost {
+    FlowCost {
+        unit: cost.unit.to_owned(),
+        rate: rounded(cost.cost / window),
+        expected: rounded(cost.expected / window),
+    }
+}
+
+fn cost_of(usage: &evenkeel::status::FlowUsage) -> f64 {
+    usage.costs.iter().map(|cost| cost.cost).fold(0.0, f64::max)
+}
+
 fn of_level(known: &LevelFlows, flows_max: usize, delays_max: usize) -> (Vec<Flow>, Vec<Delay>) {
     let window = known.window_seconds.max(1.0);
     #[expect(clippy::cast_precision_loss, reason = "a count within a minute")]
@@ -40,12 +52,20 @@ fn of_level(known: &LevelFlows, flows_max: usize, delays_max: usize) -> (Vec<Flo
         held: i64::try_from(usage.now.seats_now).unwrap_or(i64::MAX),
         queued: i64::try_from(usage.now.waiting_now).unwrap_or(i64::MAX),
         queued_ms: rounded(usage.now.longest_wait_seconds * 1000.0),
+        costs: usage.costs.iter().map(|cost| of_cost(cost, window)).collect(),
     };
-    // Who holds seats or waits now is listed first: the heaviest of the last minute may be gone.
+    // Flows that hold seats or wait now come first: the heaviest of the last minute may be gone.
     let is_present = |usage: &&evenkeel::status::FlowUsage| usage.now.seats_now > 0 || usage.now.waiting_now > 0;
     let mut present: Vec<&evenkeel::status::FlowUsage> = known.flows.iter().filter(is_present).collect();
     present.sort_by_key(|usage| Reverse((usage.now.seats_now, usage.now.waiting_now)));
     present.truncate(flows_max.div_ceil(2));
+    // So are those that cost the most, whatever seats they hold.
+    let mut dearest: Vec<&evenkeel::status::FlowUsage> =
+        known.flows.iter().filter(|usage| !usage.costs.is_empty()).collect();
+    dearest.sort_by(|a, b| cost_of(b).total_cmp(&cost_of(a)));
+    present.extend(dearest.into_iter().take(flows_max / 4));
+    present.sort_by(|a, b| a.id.cmp(&b.id));
+    present.dedup_by(|a, b| a.id == b.id);
     let is_listed = |usage: &&evenkeel::status::FlowUsage, index: usize| {
         index < flows_max.saturating_sub(present.len()) || present.iter().any(|one| one.id == usage.id)
     };

@@ -12,6 +12,7 @@ use super::history::History;
 use super::recorder::{Observation, Recorder, UpstreamReading};
 use super::viewer::{TooManyViewers, Viewer};
 use crate::objects::SourceStatus;
+use crate::observe::ServiceFlow;
 use crate::observe::frame::{Frame, Level, PastLevel};
 use crate::observe::metrics::GatewayMetrics;
 use crate::observe::readiness::Readiness;
@@ -44,7 +45,8 @@ pub struct Recording {
 
 /// Where a look finds what there is to see.
 pub(crate) struct Sources {
-    pub(crate) flow: FlowControl,
+    /// The flow controls that requests go through.
+    pub(crate) flows: Box<dyn Fn() -> Vec<ServiceFlow> + Send>,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) upstreams: Box<dyn Fn() -> Vec<UpstreamReading> + Send>,
     pub(crate) readiness: Readiness,
@@ -112,8 +114,9 @@ impl Recording {
 
     /// Frames of a flow control without a gateway.
     pub fn alone(frames: Frames, flow: FlowControl) -> Self {
+        let alone = ServiceFlow { service: None, flow };
         let sources = Sources {
-            flow,
+            flows: Box::new(move || vec![alone.clone()]),
             metrics: GatewayMetrics::new(1),
             upstreams: Box::new(Vec::new),
             readiness: Readiness::default(),
@@ -134,7 +137,7 @@ impl Recording {
 
     /// Makes a frame of what there is to see now.
     pub fn look(&mut self) {
-        let seen = self.sources.observe(&self.recorder);
+        let Some(seen) = self.sources.observe(&self.recorder) else { return };
         let frame = self.recorder.record(seen, now_ms(), &mut self.frames.history());
         self.frames.0.latest.send_replace(Arc::new(Latest { frame, text: OnceLock::new() }));
     }
@@ -186,7 +189,7 @@ pub(super) fn event(kind: &str, data: &impl serde::Serialize) -> Bytes {
     text.into()
 }
 
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
@@ -194,12 +197,15 @@ fn now_ms() -> u64 {
 // === impl Sources ===
 
 impl Sources {
-    fn observe(&self, recorder: &Recorder) -> Observation {
-        let reading = self.flow.reading();
+    /// None if there is nothing to see.
+    fn observe(&self, recorder: &Recorder) -> Option<Observation> {
+        let flows_of_services = (self.flows)();
+        let reading = ServiceFlow::reading(&flows_of_services)?;
         let busiest = recorder.busiest(&reading, LEVELS_WITH_FLOWS).into_iter();
-        let flows = busiest.filter_map(|level| self.flow.flows_of(level, FLOWS_BY_FIGURE)).collect();
+        let flows =
+            busiest.filter_map(|level| ServiceFlow::flows_of(&flows_of_services, level, FLOWS_BY_FIGURE)).collect();
         let (objects_refused, settings_applied) = self.metrics.changes();
-        Observation {
+        Some(Observation {
             reading,
             flows,
             upstreams: (self.upstreams)(),
@@ -212,7 +218,9 @@ impl Sources {
             objects_are_refused: self.metrics.objects_are_refused(),
             buffered: self.metrics.buffered_bytes(),
             buffer_limit: (self.buffer_limit)(),
-        }
+            limit: flows_of_services.iter().find_map(|one| one.flow.limit_state()),
+            fleet: flows_of_services.iter().find_map(|one| one.flow.fleet_state()),
+        })
     }
 }
 

@@ -13,7 +13,7 @@ mod page;
 mod recorder;
 mod viewer;
 
-pub(crate) use frames::Sources;
+pub(crate) use frames::{Sources, now_ms};
 pub(crate) use page::{Asset, page};
 pub(crate) use recorder::UpstreamReading;
 

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use evenkeel::fleet::FleetState;
+use evenkeel::limit::LimitState;
 use evenkeel::status::{LevelFlows, LevelReading, Reading};
 
 use super::attribution;
 use super::changes::Events;
 use super::history::{History, INTERVALS_MAX, Point};
 use super::interval;
-use crate::observe::frame::{Frame, Objects, OutCause, Upstream, Usual, diagnose, rounded};
+use crate::observe::frame::{Fleet, Frame, Limit, Objects, OutCause, Upstream, Usual, diagnose, rounded};
 use crate::observe::metrics::ObjectChange;
 
 /// What there is to see at one moment.
@@ -31,6 +33,10 @@ pub(crate) struct Observation {
     /// The bytes in buffers, and how many there may be.
     pub(crate) buffered: u64,
     pub(crate) buffer_limit: u64,
+    /// The limit, if it finds itself.
+    pub(crate) limit: Option<LimitState>,
+    /// The fleet, if the seats are shared.
+    pub(crate) fleet: Option<FleetState>,
 }
 
 /// The counters of an upstream.
@@ -66,6 +72,10 @@ pub(super) struct Recorder {
 
 /// How many frames are kept for the diagnosis.
 const FRAMES_MAX: usize = 10;
+/// How many changes in the fleet are in a frame.
+const FLEET_STEPS_MAX: usize = 8;
+/// How many decisions of the limit are in a frame: those of the last seconds, and some of before.
+const LIMIT_STEPS_MAX: usize = 20;
 /// Differences below this are nobody's concern: a second's worth of requests, and milliseconds.
 const DEMAND_SLACK: f64 = 10.0;
 const LATENCY_SLACK_MS: f64 = 2.0;
@@ -109,6 +119,8 @@ impl Recorder {
             dangling,
             dangling_count,
         };
+        frame.server.fleet = seen.fleet.as_ref().map(|fleet| Fleet::new(fleet, time_ms, FLEET_STEPS_MAX));
+        frame.server.limit = seen.limit.as_ref().map(|limit| Limit::new(limit, time_ms, LIMIT_STEPS_MAX));
         (frame.server.buffered, frame.server.buffer_limit) = (seen.buffered, seen.buffer_limit);
         self.before = Some(seen);
         if self.frames.len() >= FRAMES_MAX {

@@ -1,6 +1,6 @@
 //! `Viewer`: the body of a stream of frames.
 //!
-//! It makes the next piece only when its connection has room for it, and always from the latest frame. So a viewer who stops
+//! A viewer's stream makes the next piece only when its connection has room for it, and always from the latest frame. So a viewer who stops
 //! reading costs what is in the buffers of its connection and one frame, and skips what it missed.
 
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ pub struct TooManyViewers;
 pub struct Viewer {
     frames: Frames,
     /// What is sent next without waiting.
-    next: Next,
+    next: NextPart,
     /// Waits for the next frame.
     waiting: Pin<Box<dyn Future<Output = Option<Receiver>> + Send>>,
     sent: u32,
@@ -33,7 +33,7 @@ pub struct Viewer {
 
 type Receiver = watch::Receiver<Arc<Latest>>;
 
-enum Next {
+enum NextPart {
     Greeting,
     /// The names of the levels whose past is to be sent.
     Past(VecDeque<String>),
@@ -53,25 +53,25 @@ impl Viewer {
         if latest.borrow_and_update().is_there() {
             latest.mark_changed();
         }
-        Self { frames, next: Next::Greeting, waiting: changed(latest), sent: 0, _permit: permit }
+        Self { frames, next: NextPart::Greeting, waiting: changed(latest), sent: 0, _permit: permit }
     }
 
     fn past(&mut self) -> Option<Bytes> {
         loop {
             match &mut self.next {
-                Next::Greeting => {
-                    self.next = Next::Past(self.frames.names().into());
+                NextPart::Greeting => {
+                    self.next = NextPart::Past(self.frames.names().into());
                     return Some(Bytes::from_static(GREETING));
                 }
-                Next::Past(names) => match names.pop_front() {
+                NextPart::Past(names) => match names.pop_front() {
                     Some(name) => {
                         if let Some(past) = self.frames.past(&name) {
                             return Some(event("past", &past));
                         }
                     }
-                    None => self.next = Next::Frames,
+                    None => self.next = NextPart::Frames,
                 },
-                Next::Frames => return None,
+                NextPart::Frames => return None,
             }
         }
     }

@@ -91,7 +91,7 @@ pub struct Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Queuing {
-    /// There is a seat for everybody.
+    /// Every request finds a seat.
     Exempt,
     /// Requests without a free seat are rejected.
     Reject,
@@ -175,6 +175,25 @@ pub struct Flow {
     /// How long the one of them has waited that has waited longest.
     #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub queued_ms: f64,
+    /// What its requests cost that have ended, for each unit that costs are counted in.
+    #[serde(skip_serializing_if = "is_default")]
+    pub costs: Vec<FlowCost>,
+}
+
+/// What the requests of a flow cost within the last minute.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct FlowCost {
+    /// `seconds`, `bytes`, `tokens`, or `units` if the service reports the cost.
+    pub unit: String,
+    /// The cost per second.
+    #[serde(serialize_with = "short")]
+    pub rate: f64,
+    /// The cost that was expected, per second.
+    #[serde(serialize_with = "short")]
+    pub expected: f64,
 }
 
 /// How much one flow waited behind another in the last minute.

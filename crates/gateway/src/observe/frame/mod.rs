@@ -9,7 +9,9 @@
 mod buckets;
 mod diagnosis;
 mod event;
+mod fleet;
 mod level;
+mod limit;
 mod past;
 mod upstream;
 mod usual;
@@ -19,7 +21,9 @@ use serde::{Deserialize, Serialize, Serializer};
 pub use buckets::{percentiles, rounded, utilisation};
 pub use diagnosis::diagnose;
 pub use event::{Event, EventKind};
-pub use level::{Delay, Flow, Level, Percentiles, Queuing, Schema, Utilisation};
+pub use fleet::{Fleet, FleetChange};
+pub use level::{Delay, Flow, FlowCost, Level, Percentiles, Queuing, Schema, Utilisation};
+pub use limit::{Limit, Step};
 pub use past::PastLevel;
 pub use upstream::{OutCause, Upstream};
 pub use usual::Usual;
@@ -114,6 +118,12 @@ pub struct Server {
     /// The same as it usually was in the minutes before; `None` if that is not known.
     #[serde(skip_serializing_if = "is_default")]
     pub demand_before: Option<f64>,
+    /// The limit, if it finds itself.
+    #[serde(skip_serializing_if = "is_default")]
+    pub limit: Option<Limit>,
+    /// The fleet that it shares its seats with, if it does.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fleet: Option<Fleet>,
 }
 
 /// What a frame means, in one sentence.

@@ -23,6 +23,7 @@ metrics! {
     PROXY_HEADERS_REFUSED: Counter "evenkeel_proxy_headers_refused" [], "Connections that were closed because a balancer sent no valid header of the PROXY protocol";
     CLIENTS_TOO_SLOW: Counter "evenkeel_clients_too_slow" [], "Requests that were ended because their client sent or read too slowly";
     REQUESTS: Counter "evenkeel_requests" ["code"], "Responses to clients, by status class";
+    EXT_PROC_REQUESTS: Counter "evenkeel_ext_proc_requests" ["outcome"], "Requests that Envoy told of, by what came of them: started, rejected, left the queue, or were only observed";
     AUTHENTICATION_FAILURES: Counter "evenkeel_authentication_failures" ["reason"], "Requests that were not authenticated, by reason";
     ADMIN_AUTHENTICATION_FAILURES: Counter "evenkeel_admin_authentication_failures" ["reason"], "Requests to the admin endpoint without its token, by reason";
     REQUESTS_ABANDONED: Counter "evenkeel_requests_abandoned" [], "Requests whose client disconnected while an upstream worked on them";
@@ -35,7 +36,10 @@ metrics! {
     UPSTREAM_FAILURES: Counter "evenkeel_upstream_failures" ["kind", "upstream"], "Requests that failed because of an upstream, by kind";
     UPSTREAM_EJECTIONS: Counter "evenkeel_upstream_ejections" ["upstream"], "How often each upstream was taken out of the rotation; a sole upstream never is";
     UPSTREAM_CHECKS: Counter "evenkeel_upstream_checks" ["outcome", "upstream"], "Health checks of upstreams, and whether they passed";
+    UPSTREAM_LOOKUPS: Counter "evenkeel_upstream_lookups" ["outcome", "upstream"], "Lookups of the names of upstreams, and whether addresses were found; after a failure the last known ones stay in use";
+    UPSTREAM_ADDRESSES: Gauge "evenkeel_upstream_addresses" ["upstream"], "Addresses of each upstream that is given by a name";
     UPSTREAM_RETRIES: Counter "evenkeel_upstream_retries" [], "Requests that were retried";
+    LLM_TOKENS: Counter "evenkeel_llm_tokens" ["kind", "model", "user"], "Tokens of language models, by kind (prompt, cached, output), model and user: those of 500 pairs of model and user, and of all others together";
     OBJECTS_CHANGES: Counter "evenkeel_objects_changes" ["outcome"], "Changes of the objects, and whether they were applied or refused";
     OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the gateway works with objects that may be out of date: with the last copy, or without a connection to the store";
     OBJECTS_REFUSED: Gauge "evenkeel_objects_refused" [], "Whether the latest objects are refused, so that older ones are in effect";

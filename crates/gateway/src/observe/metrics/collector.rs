@@ -9,8 +9,9 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
 use super::catalogue as names;
-use super::{CLASSES, GatewayMetrics, UpstreamFailure};
+use super::{CLASSES, ExtProcOutcome, GatewayMetrics, UpstreamFailure};
 use crate::identity::IdentityCounts;
+use crate::llm::{TokenSeries, whole};
 use crate::observe::Readiness;
 
 #[derive(Debug)]
@@ -47,6 +48,9 @@ impl Collector for GatewayCollector {
         out.lone(names::CLIENTS_TOO_SLOW, metrics.sum(|worker| &worker.slow_clients))?;
         let classes = CLASSES.iter().enumerate();
         out.each(names::REQUESTS, classes.map(|(class, name)| (*name, metrics.sum(|worker| &worker.requests[class]))))?;
+        let ext_proc = ExtProcOutcome::ALL.iter().enumerate();
+        let ext_proc = ext_proc.map(|(at, outcome)| (outcome.as_str(), metrics.sum(|worker| &worker.ext_proc[at])));
+        out.each(names::EXT_PROC_REQUESTS, ext_proc)?;
         out.each(names::AUTHENTICATION_FAILURES, metrics.identity().denials())?;
         out.each(names::ADMIN_AUTHENTICATION_FAILURES, metrics.admin_denials())?;
         out.lone(names::REQUESTS_ABANDONED, metrics.sum(|worker| &worker.abandoned))?;
@@ -71,35 +75,56 @@ impl Collector for GatewayCollector {
 
 impl GatewayCollector {
     fn upstreams(&self, out: &mut Writer<'_>) -> fmt::Result {
-        let upstreams = self.0.upstreams();
+        let of_upstreams = self.0.upstreams();
+        let upstreams = &of_upstreams.targets;
         let mut family = out.family(names::UPSTREAM_REQUESTS)?;
-        for upstream in &*upstreams {
+        for upstream in upstreams {
             for (class, name) in CLASSES.iter().enumerate() {
-                family.put([*name, upstream.name()], upstream.responses(class))?;
+                family.put_of([("code", *name)], upstream.labels(), upstream.responses(class))?;
             }
         }
         let mut family = out.family(names::UPSTREAM_ERRORS)?;
-        upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], upstream.errors()))?;
+        upstreams.iter().try_for_each(|upstream| family.put_of([], upstream.labels(), upstream.errors()))?;
         let mut family = out.family(names::UPSTREAM_IN_FLIGHT)?;
-        upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], upstream.in_flight()))?;
+        upstreams.iter().try_for_each(|upstream| family.put_of([], upstream.labels(), upstream.in_flight()))?;
         let mut family = out.family(names::UPSTREAM_UP)?;
-        upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], u64::from(upstream.is_up())))?;
+        upstreams.iter().try_for_each(|upstream| family.put_of([], upstream.labels(), u64::from(upstream.is_up())))?;
         let mut family = out.family(names::UPSTREAM_FAILURES)?;
-        for upstream in &*upstreams {
+        for upstream in upstreams {
             for kind in UpstreamFailure::ALL {
-                family.put([kind.as_str(), upstream.name()], upstream.failures(kind))?;
+                family.put_of([("kind", kind.as_str())], upstream.labels(), upstream.failures(kind))?;
             }
         }
         let mut family = out.family(names::UPSTREAM_EJECTIONS)?;
-        upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], upstream.ejections()))?;
+        upstreams.iter().try_for_each(|upstream| family.put_of([], upstream.labels(), upstream.ejections()))?;
         let mut family = out.family(names::UPSTREAM_CHECKS)?;
-        for upstream in &*upstreams {
-            upstream
-                .checks()
-                .into_iter()
-                .try_for_each(|(outcome, count)| family.put([outcome, upstream.name()], count))?;
+        for upstream in upstreams {
+            for (outcome, count) in upstream.checks() {
+                family.put_of([("outcome", outcome)], upstream.labels(), count)?;
+            }
         }
-        out.lone(names::UPSTREAM_RETRIES, self.0.sum(|worker| &worker.retries))
+        let mut family = out.family(names::UPSTREAM_LOOKUPS)?;
+        for lookups in &of_upstreams.lookups {
+            for (outcome, count) in lookups.outcomes() {
+                family.put_of([("outcome", outcome)], lookups.labels(), count)?;
+            }
+        }
+        let mut family = out.family(names::UPSTREAM_ADDRESSES)?;
+        let mut lookups = of_upstreams.lookups.iter();
+        lookups.try_for_each(|one| family.put_of([], one.labels(), one.addresses()))?;
+        out.lone(names::UPSTREAM_RETRIES, self.0.sum(|worker| &worker.retries))?;
+        let mut family = out.family(names::LLM_TOKENS)?;
+        for (service, llm) in &of_upstreams.llm {
+            for TokenSeries { model, user, tokens } in llm.totals.rows() {
+                let kinds = [("prompt", tokens.prompt), ("cached", tokens.cached), ("output", tokens.output)];
+                for (kind, count) in kinds {
+                    let service = service.as_deref().map(|service| ("service", service));
+                    let labels = [("kind", kind), ("model", &*model), ("user", &*user)];
+                    family.put_of(labels, service.into_iter(), whole(count))?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -157,6 +182,22 @@ impl Family<'_> {
     /// A series with these values of the labels that are declared.
     fn put<const N: usize>(&mut self, values: [&str; N], value: u64) -> fmt::Result {
         let labels: Vec<(&str, &str)> = self.metric.labels.iter().copied().zip(values).collect();
+        self.put_labelled(&labels, value)
+    }
+
+    /// A series of an upstream, whose labels are those that it has.
+    fn put_of<'b, const N: usize>(
+        &mut self,
+        labels: [(&'static str, &'b str); N],
+        upstream: impl Iterator<Item = (&'static str, &'b str)>,
+        value: u64,
+    ) -> fmt::Result {
+        let mut labels: Vec<_> = labels.into_iter().chain(upstream).collect();
+        labels.sort_unstable();
+        self.put_labelled(&labels, value)
+    }
+
+    fn put_labelled(&mut self, labels: &[(&str, &str)], value: u64) -> fmt::Result {
         if labels.is_empty() {
             put_value(&mut self.encoder, self.metric.kind, value)
         } else {

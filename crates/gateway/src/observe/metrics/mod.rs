@@ -22,6 +22,7 @@ use prometheus_client::registry::Registry;
 pub use access_log::AccessLogMetrics;
 pub use object_change::{Edit, ObjectChange};
 pub use spans::SpanMetrics;
+pub(crate) use upstream::{LookupMetrics, MetricsOfUpstreams, UpstreamLabels};
 pub use upstream::{UpstreamMetrics, UpstreamStatus};
 
 use crate::identity::IdentityCounts;
@@ -92,7 +93,7 @@ struct GatewayCounters {
     access_log: AccessLogMetrics,
     spans: SpanMetrics,
     /// Of the upstreams that there are.
-    upstreams: ArcSwap<Vec<UpstreamMetrics>>,
+    upstreams: ArcSwap<MetricsOfUpstreams>,
 }
 
 /// Two cache lines, since processors fetch them in pairs.
@@ -110,6 +111,20 @@ struct Counters {
     slow_clients: AtomicU64,
     clients_refused: AtomicU64,
     proxy_headers_refused: AtomicU64,
+    ext_proc: [AtomicU64; ExtProcOutcome::ALL.len()],
+}
+
+/// What came of a request that Envoy told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExtProcOutcome {
+    /// The request got its seat, and Envoy forwarded it.
+    Started,
+    /// Envoy was told to respond itself.
+    Rejected,
+    /// Envoy ended its stream while it waited.
+    Left,
+    /// Envoy forwarded it without asking, and only the shadow decided about it.
+    Observed,
 }
 
 /// The classes of status codes; the last is for what is in none of them.
@@ -118,6 +133,21 @@ const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
 /// The place of the class of a status.
 fn class_of(status: StatusCode) -> usize {
     usize::from(status.as_u16() / 100).wrapping_sub(1).min(CLASSES.len() - 1)
+}
+
+// === impl ExtProcOutcome ===
+
+impl ExtProcOutcome {
+    const ALL: [Self; 4] = [Self::Started, Self::Rejected, Self::Left, Self::Observed];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Rejected => "rejected",
+            Self::Left => "left",
+            Self::Observed => "observed",
+        }
+    }
 }
 
 // === impl GatewayMetrics ===
@@ -196,16 +226,16 @@ impl GatewayMetrics {
     }
 
     /// These are the upstreams from now on.
-    pub fn set_upstreams(&self, upstreams: Vec<UpstreamMetrics>) {
+    pub(crate) fn set_upstreams(&self, upstreams: MetricsOfUpstreams) {
         self.0.upstreams.store(Arc::new(upstreams));
     }
 
     /// What every upstream is doing.
     pub fn upstream_status(&self) -> Vec<UpstreamStatus> {
-        self.upstreams().iter().map(UpstreamMetrics::status).collect()
+        self.upstreams().targets.iter().map(UpstreamMetrics::status).collect()
     }
 
-    fn upstreams(&self) -> Arc<Vec<UpstreamMetrics>> {
+    fn upstreams(&self) -> Arc<MetricsOfUpstreams> {
         self.0.upstreams.load_full()
     }
 
@@ -339,6 +369,11 @@ impl WorkerMetrics {
         self.add(|worker| &worker.proxy_headers_refused);
     }
 
+    /// What came of a request that Envoy told of.
+    pub(crate) fn ext_proc_request(&self, outcome: ExtProcOutcome) {
+        self.add(|worker| &worker.ext_proc[outcome as usize]);
+    }
+
     /// Sets how many bytes are in the buffers of this worker.
     pub fn set_buffered(&self, bytes: usize) {
         if let Some(worker) = self.shared.workers.get(self.index) {
@@ -389,7 +424,7 @@ mod tests {
     fn what_all_workers_count_is_added_up() {
         let metrics = GatewayMetrics::new(2);
         let upstream = UpstreamMetrics::new("http://a", 2);
-        metrics.set_upstreams(vec![upstream.clone()]);
+        metrics.set_upstreams(MetricsOfUpstreams { targets: vec![upstream.clone()], ..MetricsOfUpstreams::default() });
         for index in 0..3 {
             let worker = metrics.worker(index);
             worker.connection_opened();

@@ -1,5 +1,6 @@
 //! `UpstreamMetrics`: what is counted for each upstream.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -7,6 +8,8 @@ use http::StatusCode;
 use serde::Serialize;
 
 use super::{CLASSES, UpstreamFailure, class_of};
+use crate::config::UpstreamConfig;
+use crate::llm::LlmService;
 
 /// The counters of one upstream. Clones share them. Every worker has its own, as everywhere in the gateway.
 #[derive(Debug, Clone)]
@@ -19,6 +22,12 @@ pub struct UpstreamMetrics(Arc<UpstreamCounters>);
 pub struct UpstreamStatus {
     /// The URL of the upstream.
     pub url: String,
+    /// The address, if the upstream is given by a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The service that it belongs to, if there are services.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// Whether it is up: neither ejected, nor does its health check fail.
     pub is_up: bool,
     /// How many requests it works on.
@@ -29,9 +38,41 @@ pub struct UpstreamStatus {
     pub failures: u64,
 }
 
+/// Which upstream is counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UpstreamLabels {
+    /// The URL of the upstream, without a slash at the end.
+    upstream: String,
+    /// Which of the addresses of a name.
+    address: Option<String>,
+    /// The service that it belongs to, if there are services.
+    service: Option<Arc<str>>,
+}
+
+/// What is counted of the lookups of one upstream's name. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct LookupMetrics(Arc<LookupCounters>);
+
+/// The counters of all upstreams.
+#[derive(Debug, Default)]
+pub(crate) struct MetricsOfUpstreams {
+    /// The language models of each service.
+    pub(crate) llm: Vec<(Option<Arc<str>>, Arc<LlmService>)>,
+    pub(crate) targets: Vec<UpstreamMetrics>,
+    pub(crate) lookups: Vec<LookupMetrics>,
+}
+
+#[derive(Debug)]
+struct LookupCounters {
+    labels: UpstreamLabels,
+    found: AtomicU64,
+    failed: AtomicU64,
+    addresses: AtomicU64,
+}
+
 #[derive(Debug)]
 struct UpstreamCounters {
-    name: String,
+    labels: UpstreamLabels,
     workers: Box<[Counters]>,
     is_down: AtomicBool,
     checks_passed: AtomicU64,
@@ -59,9 +100,13 @@ struct Counters {
 impl UpstreamMetrics {
     /// Counters of the upstream of that name, for so many workers.
     pub fn new(name: impl Into<String>, workers: usize) -> Self {
+        Self::with_labels(UpstreamLabels { upstream: name.into(), address: None, service: None }, workers)
+    }
+
+    pub(crate) fn with_labels(labels: UpstreamLabels, workers: usize) -> Self {
         let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
         Self(Arc::new(UpstreamCounters {
-            name: name.into(),
+            labels,
             workers,
             is_down: AtomicBool::new(false),
             checks_passed: AtomicU64::new(0),
@@ -134,9 +179,13 @@ impl UpstreamMetrics {
         self.of(worker).ejections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The URL of the upstream.
-    pub(super) fn name(&self) -> &str {
-        &self.0.name
+    /// The service that it belongs to, if there are services.
+    pub(crate) fn service(&self) -> Option<&str> {
+        self.0.labels.service.as_deref()
+    }
+
+    pub(super) fn labels(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.labels.iter()
     }
 
     pub(super) fn is_up(&self) -> bool {
@@ -193,7 +242,9 @@ impl UpstreamMetrics {
     /// What it is doing.
     pub fn status(&self) -> UpstreamStatus {
         UpstreamStatus {
-            url: self.0.name.clone(),
+            url: self.0.labels.upstream.clone(),
+            address: self.0.labels.address.clone(),
+            service: self.service().map(ToOwned::to_owned),
             is_up: self.is_up(),
             in_flight: self.in_flight(),
             responses: self.responses_of_all_classes(),
@@ -203,5 +254,60 @@ impl UpstreamMetrics {
 
     fn sum(&self, counter: impl Fn(&Counters) -> &AtomicU64) -> u64 {
         self.0.workers.iter().map(|worker| counter(worker).load(Ordering::Relaxed)).sum()
+    }
+}
+
+// === impl UpstreamLabels ===
+
+impl UpstreamLabels {
+    /// The labels of an upstream of the settings.
+    pub(crate) fn of(config: &UpstreamConfig, service: Option<Arc<str>>) -> Self {
+        let upstream = config.url.to_string().trim_end_matches('/').to_owned();
+        Self { upstream, address: None, service }
+    }
+
+    /// The labels of one address of the upstream.
+    pub(crate) fn at(&self, address: Option<SocketAddr>) -> Self {
+        Self { address: address.map(|address| address.to_string()), ..self.clone() }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let address = self.address.as_deref().map(|address| ("address", address));
+        let service = self.service.as_deref().map(|service| ("service", service));
+        [("upstream", &*self.upstream)].into_iter().chain(address).chain(service)
+    }
+}
+
+// === impl LookupMetrics ===
+
+impl LookupMetrics {
+    pub(crate) fn new(labels: UpstreamLabels) -> Self {
+        let count = AtomicU64::default;
+        Self(Arc::new(LookupCounters { labels, found: count(), failed: count(), addresses: count() }))
+    }
+
+    /// The name was looked up, and addresses were found or not.
+    pub(crate) fn looked_up(&self, was_found: bool) {
+        let counter = if was_found { &self.0.found } else { &self.0.failed };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The name has so many addresses.
+    pub(crate) fn set_addresses(&self, count: usize) {
+        self.0.addresses.store(count as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn labels(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.labels.iter()
+    }
+
+    /// How many lookups found addresses, and how many did not.
+    pub(super) fn outcomes(&self) -> [(&'static str, u64); 2] {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        [("found", count(&self.0.found)), ("failed", count(&self.0.failed))]
+    }
+
+    pub(super) fn addresses(&self) -> u64 {
+        self.0.addresses.load(Ordering::Relaxed)
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::protobuf::{put_bytes, put_length, put_message, put_text_attribute};
 use crate::config::TracingConfig;
-use crate::observe::batch::Waiting;
+use crate::observe::batch::QueuedBatch;
 
 /// What is around the spans of every `ExportTraceServiceRequest`.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Envelope {
     }
 
     /// The request with these spans, for gRPC with its prefix.
-    pub(super) fn seal(&self, batches: &[Waiting], is_grpc: bool) -> Bytes {
+    pub(super) fn seal(&self, batches: &[QueuedBatch], is_grpc: bool) -> Bytes {
         let in_scope = self.scope.len() + batches.iter().map(|waiting| waiting.batch.bytes.len()).sum::<usize>();
         let mut scope_head = Vec::with_capacity(LENGTH_MAX);
         put_length(&mut scope_head, 2, in_scope);

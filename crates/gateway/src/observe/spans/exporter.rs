@@ -10,7 +10,7 @@ use super::TracingError;
 use super::client::{Accepted, CollectorClient, ExportError};
 use super::envelope::Envelope;
 use crate::config::{OtlpProtocol, TracingConfig};
-use crate::observe::batch::{Batch, QueueRoom, TakeBatches, Waiting};
+use crate::observe::batch::{Batch, QueueRoom, QueuedBatch, TakeBatches};
 use crate::observe::ended::{Ended, Running};
 use crate::observe::log::Throttle;
 use crate::observe::metrics::SpanMetrics;
@@ -29,7 +29,7 @@ pub(crate) struct SpanExporter {
 
 #[derive(Debug)]
 enum Message {
-    Spans(Waiting),
+    Spans(QueuedBatch),
     /// Says when all spans before this have been sent or lost.
     Flush(oneshot::Sender<()>),
 }
@@ -155,7 +155,7 @@ impl Exporting {
     }
 
     /// The spans of a message, and who waits until it has been sent.
-    async fn gather(&mut self, first: Message) -> (Vec<Waiting>, Vec<oneshot::Sender<()>>) {
+    async fn gather(&mut self, first: Message) -> (Vec<QueuedBatch>, Vec<oneshot::Sender<()>>) {
         let (mut batches, mut flushes, mut bytes) = (Vec::new(), Vec::new(), 0);
         let (until, mut next) = (Instant::now() + GATHER_TIME, Some(first));
         while let Some(message) = next {
@@ -175,7 +175,7 @@ impl Exporting {
     }
 
     /// Sends spans, again if the collector does not take them and may do so later.
-    async fn export(&mut self, batches: Vec<Waiting>) {
+    async fn export(&mut self, batches: Vec<QueuedBatch>) {
         let spans = batches.iter().map(|waiting| waiting.batch.items).sum();
         let message = self.envelope.seal(&batches, self.is_grpc);
         // While the message is sent, others can have their room.

@@ -57,7 +57,7 @@ impl HeadersFile {
     }
 }
 
-/// Not with what was read: that may be secret.
+/// The error does not quote the file, which may hold secrets.
 impl fmt::Debug for HeadersFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HeadersFile").field("path", &self.path).finish_non_exhaustive()

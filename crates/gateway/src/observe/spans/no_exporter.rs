@@ -8,7 +8,7 @@ use crate::observe::Ended;
 use crate::observe::batch::{Batch, TakeBatches};
 use crate::observe::metrics::SpanMetrics;
 
-/// There is none.
+/// No exporter: spans are compiled out.
 #[derive(Debug, Clone)]
 pub(crate) struct SpanExporter(Infallible);
 

@@ -13,7 +13,7 @@ use super::protobuf::{
     put_bytes, put_fixed32, put_fixed64, put_message, put_number, put_number_attribute, put_text_attribute,
 };
 use super::{SpanIds, context};
-use crate::observe::access_log::LineClass;
+use crate::observe::access_log::{LineClass, LineTokens};
 use crate::observe::moment::Moment;
 
 /// What is known of a request that is traced and has ended.
@@ -42,6 +42,8 @@ pub(crate) struct RequestSpans<'a> {
     pub(crate) failure: Option<&'a str>,
     /// Why it was rejected, if it was.
     pub(crate) rejected: Option<&'a str>,
+    /// What it asked of a language model, if it did.
+    pub(crate) llm: Option<LineTokens<'a>>,
     /// The wait of the request for a seat, if the flow control has decided about it.
     pub(crate) wait: Option<Wait<'a>>,
     /// The call to an upstream, if one got the request.
@@ -168,6 +170,9 @@ impl RequestSpans<'_> {
             put_text(out, "evenkeel.flow_schema", clipped(wait.class.schema, TEXT_BYTES_MAX));
             put_text(out, "evenkeel.priority_level", clipped(wait.class.level, TEXT_BYTES_MAX));
         }
+        if let Some(llm) = &self.llm {
+            put_llm(out, llm);
+        }
         put_some_text(out, "evenkeel.rejected", self.rejected);
         put_status(out, self.status);
         let server_error = self.status.as_ref().filter(|status| status.is_server_error());
@@ -293,6 +298,16 @@ fn put_address(out: &mut Vec<u8>, key: &str, address: IpAddr) {
     // Writing to memory does not fail.
     let _ = write!(text, "{}", address.to_canonical());
     put_text(out, key, &text);
+}
+
+/// What OpenTelemetry's conventions for generative AI say of a request.
+fn put_llm(out: &mut Vec<u8>, llm: &LineTokens<'_>) {
+    put_some_text(out, "gen_ai.request.model", (!llm.model.is_empty()).then_some(llm.model));
+    for (key, tokens) in [("gen_ai.usage.input_tokens", llm.prompt), ("gen_ai.usage.output_tokens", llm.output)] {
+        if let Some(tokens) = tokens {
+            put_number_attribute(out, ATTRIBUTES, key, u32::try_from(tokens).unwrap_or(u32::MAX));
+        }
+    }
 }
 
 fn put_status(out: &mut Vec<u8>, status: Option<StatusCode>) {

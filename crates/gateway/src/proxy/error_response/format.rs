@@ -5,6 +5,7 @@ use http::StatusCode;
 use http::header::HeaderValue;
 use serde_json::json;
 
+use super::llm_api::LlmApi;
 use super::template::Template;
 use crate::config::{ResponseFormat, ResponsesConfig};
 
@@ -28,6 +29,8 @@ pub(crate) enum ErrorFormat {
     Problem,
     OpenAi,
     Anthropic,
+    /// As the API of each request has it.
+    Llm,
     Template(Box<Template>),
 }
 
@@ -53,19 +56,21 @@ impl ErrorFormat {
             (None, ResponseFormat::Status) => return Ok(Self::Status),
             (None, ResponseFormat::OpenAi) => return Ok(Self::OpenAi),
             (None, ResponseFormat::Anthropic) => return Ok(Self::Anthropic),
+            (None, ResponseFormat::Llm) => return Ok(Self::Llm),
             (None, ResponseFormat::Problem) => return Ok(Self::Problem),
         };
         let made = Template::new(template).map_err(|(setting, why)| (format!("template.{setting}"), why))?;
         Ok(Self::Template(Box::new(made)))
     }
 
-    /// The type and the text of the body.
-    pub(super) fn body(&self, facts: &ErrorFacts<'_>) -> (HeaderValue, String) {
+    /// The type and the text of the body, for a request of this API if it is one of language models.
+    pub(super) fn body(&self, facts: &ErrorFacts<'_>, api: LlmApi) -> (HeaderValue, String) {
         match self {
             Self::Status => (JSON, status_object(facts)),
             Self::Problem => (HeaderValue::from_static("application/problem+json"), problem(facts)),
             Self::OpenAi => (JSON, open_ai(facts)),
             Self::Anthropic => (JSON, anthropic(facts)),
+            Self::Llm => (JSON, api.error(facts)),
             Self::Template(template) => (template.content_type(), template.body(facts)),
         }
     }
@@ -117,7 +122,7 @@ fn problem(facts: &ErrorFacts<'_>) -> String {
 }
 
 /// An error as the API of `OpenAI` sends it.
-fn open_ai(facts: &ErrorFacts<'_>) -> String {
+pub(super) fn open_ai(facts: &ErrorFacts<'_>) -> String {
     let (kind, code) = match facts.status {
         StatusCode::TOO_MANY_REQUESTS => ("requests", Some("rate_limit_exceeded")),
         StatusCode::UNAUTHORIZED => ("invalid_request_error", Some("invalid_api_key")),
@@ -128,7 +133,7 @@ fn open_ai(facts: &ErrorFacts<'_>) -> String {
 }
 
 /// An error as the API of Anthropic sends it.
-fn anthropic(facts: &ErrorFacts<'_>) -> String {
+pub(super) fn anthropic(facts: &ErrorFacts<'_>) -> String {
     let kind = match facts.status {
         StatusCode::UNAUTHORIZED => "authentication_error",
         StatusCode::FORBIDDEN => "permission_error",
@@ -175,7 +180,7 @@ mod tests {
             level: (status == 429).then_some("free"),
             retry_after_seconds: (status == 429).then_some(4),
         };
-        serde_json::from_str(&format.body(&facts).1).unwrap()
+        serde_json::from_str(&format.body(&facts, LlmApi::OpenAi).1).unwrap()
     }
 
     #[test]

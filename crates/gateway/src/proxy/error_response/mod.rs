@@ -1,24 +1,30 @@
 //! The gateway's own error responses: which step failed, in the form that the client understands.
 //!
-//! They contain no addresses and no other internals; those are in the log.
+//! Error responses contain no addresses and no other internals; those are in the log.
 
 mod format;
+mod llm_api;
 mod origins;
 mod template;
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use evenkeel::grpc::{self, RETRY_PUSHBACK};
 use evenkeel::service::Refusal as FlowRefusal;
 use evenkeel::service::RejectionForm;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use http::{HeaderMap, Response, StatusCode};
+use http::request::Parts;
+use http::{HeaderMap, Response, StatusCode, Uri};
 
+use self::llm_api::set_retry_headers;
 use crate::config::Config;
 use crate::observe::metrics::UpstreamFailure;
 use crate::proxy::response_body::ResponseBody;
 
 pub(crate) use evenkeel::grpc::is_grpc;
 pub(crate) use format::{ErrorFacts, ErrorFormat};
+pub(crate) use llm_api::LlmApi;
 pub(crate) use origins::{AllowedOrigins, is_preflight};
 
 /// Why there is no response of an upstream.
@@ -62,6 +68,12 @@ pub(crate) enum Failure {
     HostConflict,
     #[error("invalid request target")]
     Target,
+    #[error("no service has the host of the request")]
+    UnknownHost,
+    #[error("no service has the path of the request")]
+    UnknownPath,
+    #[error("the service replaces the beginning of its paths, and this one is not in its normal form")]
+    PathSpelling,
     #[error("the request has too many headers")]
     TooManyFields,
     #[error("CONNECT is not allowed: this gateway is not a forward proxy")]
@@ -89,13 +101,14 @@ const REASON: HeaderName = HeaderName::from_static("x-evenkeel-reason");
 pub(crate) struct ErrorResponses {
     format: ErrorFormat,
     origins: AllowedOrigins,
+    tells_rates: bool,
 }
 
 /// The form of a response that a client understands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A body as the settings say it, which a web page of this origin may read.
-    Body { origin: Option<HeaderValue> },
+    /// A body as the settings say it, which a web page of this origin may read, and clients of this API if that counts.
+    Body { origin: Option<HeaderValue>, api: LlmApi },
     /// A status of gRPC.
     Grpc,
 }
@@ -130,7 +143,11 @@ impl Failure {
             Self::HeadTimeout | Self::BodyStalled | Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::TooManyConnections | Self::TooManyStreams => StatusCode::TOO_MANY_REQUESTS,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::MalformedBody | Self::HostConflict | Self::Target | Self::ClientGone => StatusCode::BAD_REQUEST,
+            Self::MalformedBody | Self::HostConflict | Self::Target | Self::PathSpelling | Self::ClientGone => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
+            Self::UnknownPath => StatusCode::NOT_FOUND,
             Self::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::Connection => StatusCode::METHOD_NOT_ALLOWED,
             Self::UnknownProtocol => StatusCode::NOT_IMPLEMENTED,
@@ -149,9 +166,9 @@ impl Failure {
         Some(Refusal { reason, retry_after_seconds: 1 })
     }
 
-    /// The response to a request with these headers.
-    pub(crate) fn response(self, request: &HeaderMap, errors: &ErrorResponses) -> Response<ResponseBody> {
-        self.response_in(errors.form(request), errors)
+    /// The response to a request with this head.
+    pub(crate) fn response(self, uri: &Uri, headers: &HeaderMap, errors: &ErrorResponses) -> Response<ResponseBody> {
+        self.response_in(errors.form(uri, headers), errors)
     }
 
     /// The response in this form.
@@ -164,7 +181,7 @@ impl Failure {
             if is_grpc {
                 headers.insert(RETRY_PUSHBACK, (retry_after_seconds * 1000).into());
             } else {
-                headers.insert(RETRY_AFTER, retry_after_seconds.into());
+                headers.entry(RETRY_AFTER).or_insert_with(|| retry_after_seconds.into());
             }
             headers.insert(REASON, HeaderValue::from_static(reason));
         }
@@ -180,18 +197,25 @@ impl ErrorResponses {
         Self {
             format: ErrorFormat::new(&config.responses, config.preset).unwrap_or(ErrorFormat::Problem),
             origins: AllowedOrigins::new(&config.cors.origins).unwrap_or_default(),
+            tells_rates: config.responses.rate_limit_fields,
         }
     }
 
-    /// The form for a request with these headers.
-    pub(crate) fn form(&self, request: &HeaderMap) -> Form {
-        if is_grpc(request) { Form::Grpc } else { self.body_form(request) }
+    /// The form for a request with this head.
+    pub(crate) fn form(&self, uri: &Uri, headers: &HeaderMap) -> Form {
+        if is_grpc(headers) { Form::Grpc } else { self.body_form(uri, headers) }
     }
 
-    /// The form for a request with these headers that is not a call of gRPC.
+    /// The form for a request with this head that is not a call of gRPC.
     #[inline]
-    pub(crate) fn body_form(&self, request: &HeaderMap) -> Form {
-        Form::Body { origin: self.origins.of(request) }
+    pub(crate) fn body_form(&self, uri: &Uri, headers: &HeaderMap) -> Form {
+        Form::Body { origin: self.origins.of(headers), api: self.api(uri, headers) }
+    }
+
+    /// The API of a request, if error responses depend on that.
+    #[inline]
+    fn api(&self, uri: &Uri, headers: &HeaderMap) -> LlmApi {
+        if self.format == ErrorFormat::Llm { LlmApi::of(uri, headers) } else { LlmApi::default() }
     }
 
     /// A response with this status and message to what is not known to be a request.
@@ -206,7 +230,7 @@ impl ErrorResponses {
         refusal: Option<Refusal>,
         form: Form,
     ) -> Response<ResponseBody> {
-        let Form::Body { origin } = form else {
+        let Form::Body { origin, api } = form else {
             return grpc::error_response(status, message).map(|_| ResponseBody::default());
         };
         let facts = ErrorFacts {
@@ -216,11 +240,21 @@ impl ErrorResponses {
             level: None,
             retry_after_seconds: refusal.map(|refusal| refusal.retry_after_seconds),
         };
-        self.with_body(&facts, origin).map(ResponseBody::own)
+        let mut response = self.with_body(&facts, origin, api);
+        if self.format == ErrorFormat::Llm
+            && let Some(refusal) = refusal
+        {
+            set_retry_headers(
+                response.headers_mut(),
+                Duration::from_secs(refusal.retry_after_seconds),
+                fastrand::f64(),
+            );
+        }
+        response.map(ResponseBody::own)
     }
 
-    fn with_body(&self, facts: &ErrorFacts<'_>, origin: Option<HeaderValue>) -> Response<Bytes> {
-        let (content_type, text) = self.format.body(facts);
+    fn with_body(&self, facts: &ErrorFacts<'_>, origin: Option<HeaderValue>, api: LlmApi) -> Response<Bytes> {
+        let (content_type, text) = self.format.body(facts, api);
         let mut response = Response::new(text.into());
         *response.status_mut() = facts.status;
         response.headers_mut().insert(CONTENT_TYPE, content_type);
@@ -230,16 +264,22 @@ impl ErrorResponses {
         response
     }
 
+    /// Whether responses tell clients how they stand with rates and seats.
+    pub(crate) fn tells_rates(&self) -> bool {
+        self.tells_rates
+    }
+
     /// Whether the flow control's own responses are what the settings ask for.
     pub(crate) fn is_of_flow_control(&self) -> bool {
         self.format == ErrorFormat::Status && self.origins == AllowedOrigins::None
     }
 
     /// The response to a request that the flow control does not let in.
-    pub(crate) fn refuse(&self, refusal: &FlowRefusal, request: &HeaderMap) -> Response<Bytes> {
-        let origin = self.origins.of(request);
+    pub(crate) fn refuse(&self, refusal: &FlowRefusal, request: &Parts) -> Response<Bytes> {
+        let Parts { uri, headers, .. } = request;
+        let origin = self.origins.of(headers);
         if self.format == ErrorFormat::Status {
-            let mut response = refusal.response(RejectionForm::Status, request);
+            let mut response = refusal.response(RejectionForm::Status, headers);
             if let Some(origin) = origin {
                 AllowedOrigins::allow(origin, response.headers_mut());
             }
@@ -258,9 +298,12 @@ impl ErrorResponses {
             level: rejected.map(evenkeel::Rejected::priority_level),
             retry_after_seconds: refusal.retry_after().map(|time| time.as_secs()),
         };
-        let mut response = self.with_body(&facts, origin);
+        let mut response = self.with_body(&facts, origin, self.api(uri, headers));
         if let Some(rejected) = rejected {
             rejected.set_headers(response.headers_mut());
+            if self.format == ErrorFormat::Llm {
+                set_retry_headers(response.headers_mut(), rejected.retry_after, fastrand::f64());
+            }
         }
         response
     }
@@ -274,7 +317,7 @@ const NO_CREDENTIAL: &str =
 
 impl Form {
     /// For what is not known to be a request.
-    pub(crate) const UNKNOWN: Self = Self::Body { origin: None };
+    pub(crate) const UNKNOWN: Self = Self::Body { origin: None, api: LlmApi::OpenAi };
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::http1::{HeadFlags, ResponseHead, Wire};
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{Failure, is_grpc};
 use crate::proxy::exchange::{Exchange, OnLeave};
+use crate::proxy::pool::WorkerPool;
 use crate::proxy::request_body::{BodyError, RequestBody};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
@@ -23,14 +24,13 @@ use crate::proxy::upstream::{
     CallError, ConnectError, GrpcStatus, Http1Call, Http2Stream, InFlight, Negotiated, Picked, Unanswered,
     UpstreamTarget,
 };
-use crate::proxy::worker::Worker;
 use crate::timeouts::{IdleTimeout, Timeout, UploadProgress};
 
 /// A request on its way to an upstream.
 pub(super) struct Attempts {
     pub(super) connection: Rc<Connection>,
-    /// The worker under the settings that were in effect when the request got its seat.
-    pub(super) worker: Rc<Worker>,
+    /// Its service under the settings that were in effect when it got its seat.
+    pub(super) pool: Rc<WorkerPool>,
     pub(super) exchange: Rc<Exchange>,
     pub(super) parts: Parts,
     /// What sorts of fields are in the head.
@@ -45,12 +45,12 @@ struct Refused {
     failure: Failure,
     /// The body, if nothing of it is lost.
     body: Option<RequestBody>,
-    next: Next,
+    next: AfterFailure,
 }
 
 /// What may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum AfterFailure {
     /// Nothing was sent, or the request may be sent twice: any other upstream may be asked.
     OtherUpstream,
     /// Nothing was sent, because a connection that was good so far takes no more requests, which happens: the same
@@ -59,7 +59,7 @@ enum Next {
     /// A connection that had been used before was closed, which happens: the same upstream, on a new one, if the request
     /// may be sent twice.
     NewConnection,
-    /// Nobody can know what the upstream has done.
+    /// Nothing is sent again: the upstream may have processed the request.
     Nothing,
 }
 
@@ -105,7 +105,7 @@ impl Attempts {
     /// room for all others would be moved about with every request.
     pub(super) async fn run(mut self) -> Response<ResponseBody> {
         let body = std::mem::replace(&mut self.body, RequestBody::none());
-        let mut picked = self.worker.upstreams.pick();
+        let mut picked = self.pool.upstreams.pick();
         let outcome = match self.used(&picked) {
             None => Ok(body),
             Some(wire) => {
@@ -116,7 +116,7 @@ impl Attempts {
                         call.give_back(std::mem::take(&mut self.parts.headers));
                         return self.response(&picked, call, head, in_flight);
                     }
-                    Err(failure) => Err(Refused::of_call(failure, call, Next::NewConnection)),
+                    Err(failure) => Err(Refused::of_call(failure, call, AfterFailure::NewConnection)),
                 }
             }
         };
@@ -127,7 +127,7 @@ impl Attempts {
                     picked.upstream.note_failed(kind, &self.exchange.id, &failure);
                     self.exchange.note(|record| record.note_upstream_failed(&picked.upstream, kind));
                 }
-                failure.response(&self.parts.headers, &self.connection.worker.errors)
+                failure.response(&self.parts.uri, &self.parts.headers, &self.connection.worker.errors)
             }
         }
     }
@@ -157,13 +157,17 @@ impl Attempts {
             }
             let Some(unsent) = body else { return Err(failure) };
             match next {
-                Next::OtherUpstream => {
+                AfterFailure::OtherUpstream => {
                     tried.push(chosen.index());
-                    *chosen = self.worker.upstreams.pick_other(&tried).ok_or(failure)?;
+                    *chosen = self.pool.upstreams.pick_other(&tried).ok_or(failure)?;
                 }
-                Next::SameUpstream if anew < SAME_UPSTREAM_MAX => anew += 1,
-                Next::NewConnection if !is_fresh_wanted && is_idempotent(&self.parts.method) => is_fresh_wanted = true,
-                Next::SameUpstream | Next::NewConnection | Next::Nothing => return Err(failure),
+                AfterFailure::SameUpstream if anew < SAME_UPSTREAM_MAX => anew += 1,
+                AfterFailure::NewConnection if !is_fresh_wanted && is_idempotent(&self.parts.method) => {
+                    is_fresh_wanted = true;
+                }
+                AfterFailure::SameUpstream | AfterFailure::NewConnection | AfterFailure::Nothing => {
+                    return Err(failure);
+                }
             }
             self.connection.worker.metrics.request_retried();
             outcome = Ok(unsent);
@@ -174,12 +178,14 @@ impl Attempts {
     async fn send(&self, picked: &Picked, body: RequestBody) -> Result<Response<ResponseBody>, Box<Refused>> {
         match self.way(picked).await {
             // The client has left while a second connection was made, after the first did not get the request.
-            Ok(_) if self.exchange.has_client_left() => Err(Refused::new(Failure::ClientGone, None, Next::Nothing)),
+            Ok(_) if self.exchange.has_client_left() => {
+                Err(Refused::new(Failure::ClientGone, None, AfterFailure::Nothing))
+            }
             Ok(UpstreamConnection::Http1(wire)) => {
                 let (mut call, in_flight) = self.begin(picked, wire, body);
                 match self.head(picked, &mut call).await {
                     Ok(head) => Ok(self.response(picked, call, head, in_flight)),
-                    Err(failure) => Err(Refused::of_call(failure, call, Next::Nothing)),
+                    Err(failure) => Err(Refused::of_call(failure, call, AfterFailure::Nothing)),
                 }
             }
             Ok(UpstreamConnection::Http2(stream)) => self.send_http2(picked, stream, body).await,
@@ -193,7 +199,7 @@ impl Attempts {
                 if let Some(kind) = failure.of_upstream() {
                     picked.upstream.warn(kind, &self.exchange.id, &error);
                 }
-                Err(Refused::new(failure, Some(body), Next::OtherUpstream))
+                Err(Refused::new(failure, Some(body), AfterFailure::OtherUpstream))
             }
         }
     }
@@ -335,7 +341,7 @@ impl Attempts {
 
     /// What watches whether the request waits in vain. Only for a request that may be sent twice, and is then sent elsewhere.
     fn vigil<'a>(&self, picked: &'a Picked, has_no_body: bool) -> Option<Vigil<'a>> {
-        // One without a seat is there to wait, and says nothing about the upstream.
+        // A request without a seat is long-running, and says nothing about the upstream.
         let may_be_sent_twice = has_no_body && self.takes_seat && !self.is_upgrade && is_idempotent(&self.parts.method);
         let patience = may_be_sent_twice.then(|| picked.patience()).flatten()?;
         Some(Vigil { picked, timeout: self.connection.worker.timer.timeout(patience) })
@@ -364,7 +370,7 @@ impl Attempts {
         let started = (!has_no_body).then(|| Started::now("", self.parts.uri.path()));
         let (target, provenance) = (&picked.upstream.target, &self.connection.provenance);
         let Some(request) = head::http2(self.received(), body, target, provenance) else {
-            return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
+            return Err(Refused::new(Failure::HostConflict, None, AfterFailure::Nothing));
         };
         let mut in_flight = self.in_flight(picked);
         if let (Some(started), OnLeave::Wait(_)) = (started, self.exchange.on_leave()) {
@@ -384,8 +390,10 @@ impl Attempts {
             poll_fn(wait).await
         };
         match outcome {
-            Err(Failure::Silent) => Err(Refused::new(Failure::Silent, Some(RequestBody::none()), Next::OtherUpstream)),
-            Err(failure) => Err(Refused::new(failure, None, Next::Nothing)),
+            Err(Failure::Silent) => {
+                Err(Refused::new(Failure::Silent, Some(RequestBody::none()), AfterFailure::OtherUpstream))
+            }
+            Err(failure) => Err(Refused::new(failure, None, AfterFailure::Nothing)),
             Ok(Err(_)) if upload.error().is_some() => {
                 // The stream has been reset, because of the client. That is noticed elsewhere (`Exchange::failure`), and the
                 // request keeps its seats for as long as it would have run.
@@ -408,17 +416,17 @@ impl Attempts {
 
 impl Refused {
     #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every response large")]
-    fn new(failure: Failure, body: Option<RequestBody>, next: Next) -> Box<Self> {
+    fn new(failure: Failure, body: Option<RequestBody>, next: AfterFailure) -> Box<Self> {
         Box::new(Self { failure, body, next })
     }
 
     /// Nothing is known after a connection has been closed in the middle of a request, unless it was an old one.
     #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every response large")]
-    fn of_call(failure: Failure, call: Http1Call, closed: Next) -> Box<Self> {
+    fn of_call(failure: Failure, call: Http1Call, closed: AfterFailure) -> Box<Self> {
         let next = match failure {
             Failure::Closed => closed,
-            Failure::Silent => Next::OtherUpstream,
-            _ => Next::Nothing,
+            Failure::Silent => AfterFailure::OtherUpstream,
+            _ => AfterFailure::Nothing,
         };
         Self::new(failure, call.into_unsent_body(), next)
     }
@@ -427,12 +435,12 @@ impl Refused {
     #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every response large")]
     fn of_stream(stream: &Http2Stream, target: &UpstreamTarget, unsent: Option<RequestBody>) -> Box<Self> {
         if !stream.is_confirmed() && target.is_http2_a_guess() {
-            return Self::new(Failure::NotHttp2, None, Next::Nothing);
+            return Self::new(Failure::NotHttp2, None, AfterFailure::Nothing);
         }
         let next = match &unsent {
-            Some(_) if stream.is_confirmed() => Next::SameUpstream,
-            Some(_) => Next::OtherUpstream,
-            None => Next::Nothing,
+            Some(_) if stream.is_confirmed() => AfterFailure::SameUpstream,
+            Some(_) => AfterFailure::OtherUpstream,
+            None => AfterFailure::Nothing,
         };
         Self::new(Failure::Closed, unsent, next)
     }
@@ -448,9 +456,9 @@ fn is_idempotent(method: &Method) -> bool {
 impl Failure {
     /// How the upstream failed, if it is to blame. One that closes a connection that was idle is not, nor one that was thought to
     /// speak HTTP/2 and never said so: whoever sends a request can make us think that.
-    fn unanswered(self, next: Next) -> Option<Unanswered> {
+    fn unanswered(self, next: AfterFailure) -> Option<Unanswered> {
         match self {
-            Self::Closed if matches!(next, Next::SameUpstream | Next::NewConnection) => None,
+            Self::Closed if matches!(next, AfterFailure::SameUpstream | AfterFailure::NewConnection) => None,
             Self::Resolve | Self::Connect | Self::ConnectTimeout | Self::Closed => Some(Unanswered::Connection),
             Self::ResponseTimeout | Self::Silent | Self::MalformedResponse => Some(Unanswered::Response),
             _ => None,

@@ -11,5 +11,5 @@ mod trailers;
 pub(crate) use fields::sanitize_response;
 pub(crate) use provenance::Provenance;
 pub(crate) use request_id::{REQUEST_ID, RequestIds};
-pub(crate) use service::{RequestFuture, WorkerFlow};
+pub(crate) use service::{PoolRequest, RequestFuture, WorkerFlow, attach_facts, flow_layer, known_identity};
 pub(crate) use trailers::{TrailerGuard, sanitize_trailers};

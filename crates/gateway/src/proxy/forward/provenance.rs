@@ -1,6 +1,6 @@
 //! Tells the upstream where a request comes from: `X-Forwarded-*`, `Forwarded` and `Via`.
 //!
-//! They are made from the connection. Only what a trusted proxy in front has said is kept, and added to.
+//! These headers are made from the connection. Only what a trusted proxy in front has said is kept, and added to.
 
 use std::fmt;
 use std::io::Write;

@@ -3,16 +3,18 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
-use evenkeel::FlowControl;
 use evenkeel::digest::Digested;
-use evenkeel::identify::{ClientAddress, NoIdentity};
-use evenkeel::service::{AdmittedRequest, FlowFuture, FlowService, PassAdmitted};
+use evenkeel::identify::{ClientAddress, Identify, NoIdentity};
+use evenkeel::service::{AdmittedRequest, FlowFuture, FlowService, NotFailed, PassAdmitted};
+use evenkeel::{FlowControl, FlowLayer};
 use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;
-use evenkeel_identity::{RequestRules, RouteMatch};
+use evenkeel_identity::{RequestRules, RouteMatch, set_path};
 use http::request::Parts;
 use http::{Request, Response};
 use tower_layer::Layer;
@@ -23,8 +25,11 @@ use super::trailers::TrailerGuard;
 use crate::config::WhenClientLeaves;
 use crate::http1::HeadFlags;
 use crate::identity::Denied;
+use crate::llm::TokenSource;
+use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{ErrorResponses, Failure, is_grpc};
-use crate::proxy::exchange::{Inbound, OnLeave};
+use crate::proxy::exchange::{Exchange, Inbound, OnLeave};
+use crate::proxy::pool::WorkerPool;
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
 
@@ -40,27 +45,28 @@ pub(crate) struct WorkerFlow {
     flow: FlowControl,
 }
 
+/// What goes with the head of a request through the flow control, and the pool that it belongs to.
+#[derive(Debug)]
+pub(crate) struct PoolRequest {
+    pub(crate) inbound: Inbound,
+    pub(crate) pool: Rc<WorkerPool>,
+    /// The path for the upstream, if the service replaces a part of it.
+    pub(crate) new_path: Option<String>,
+}
+
 /// A request on its way through the flow control and to an upstream.
-pub(crate) type RequestFuture = FlowFuture<Forward, AdmittedRequest<Inbound, RouteMatch>, ResponseBody>;
+pub(crate) type RequestFuture = FlowFuture<Forward, AdmittedRequest<PoolRequest, RouteMatch>, ResponseBody>;
 
 // === impl WorkerFlow ===
 
 impl WorkerFlow {
     pub(crate) fn new(flow: &FlowControl, rules: &RequestRules, errors: &Arc<ErrorResponses>) -> Self {
-        let layer = flow
-            .layer_without_identity()
-            // Each source of identities says whether it may give such names.
-            .allow_system_names()
-            .digest(rules.clone())
-            .work(rules.clone())
-            .pass_admitted();
-        let flow = flow.clone();
-        if errors.is_of_flow_control() {
-            return Self { service: layer.layer(Forward), flow };
-        }
-        let errors = Arc::clone(errors);
-        let layer = layer.on_refusal(move |refusal, request| errors.refuse(refusal, &request.headers));
-        Self { service: layer.layer(Forward), flow }
+        Self { service: flow_layer(flow, rules, errors).layer(Forward), flow: flow.clone() }
+    }
+
+    /// When the clock began by which it decides.
+    pub(crate) fn clock_start(&self) -> Option<Instant> {
+        self.flow.clock_start()
     }
 
     /// A request that has been interpreted and authenticated reaches the flow control.
@@ -69,24 +75,56 @@ impl WorkerFlow {
         digested: Result<Digested<'_, RouteMatch>, DigestError>,
         user: &Result<Arc<User>, Denied>,
         mut parts: Parts,
-        inbound: Inbound,
+        request: PoolRequest,
     ) -> RequestFuture {
-        inbound.exchange.note(|record| record.time_seats(&mut parts.extensions));
-        if self.flow.asks_for_addresses() {
-            let address = inbound.connection.identity.client_address(&parts.headers);
-            parts.extensions.insert(ClientAddress::from(address));
-        }
-        let identify = |_: &Parts| match user {
-            Ok(user) => Ok(Arc::clone(user)),
-            Err(denied) => Err(denied.response()),
-        };
-        self.service.call_digested(&identify, digested, Request::from_parts(parts, inbound))
+        let inbound = &request.inbound;
+        attach_facts(&self.flow, &mut parts, &inbound.exchange, &inbound.connection);
+        self.service.call_digested(&known_identity(user), digested, Request::from_parts(parts, request))
+    }
+}
+
+/// The layer of a worker's flow control. Who is calling comes with each request.
+pub(crate) fn flow_layer(
+    flow: &FlowControl,
+    rules: &RequestRules,
+    errors: &Arc<ErrorResponses>,
+) -> FlowLayer<NoIdentity, RequestRules, RequestRules, PassAdmitted> {
+    let layer = flow
+        .layer_without_identity()
+        // Each source of identities says whether it may give such names.
+        .allow_system_names()
+        .digest(rules.clone())
+        .work(rules.clone())
+        .count_cost(TokenSource)
+        .pass_admitted();
+    let layer = if errors.tells_rates() { layer.rate_limit_fields() } else { layer };
+    if errors.is_of_flow_control() {
+        return layer;
+    }
+    let errors = Arc::clone(errors);
+    layer.on_refusal(move |refusal, request| errors.refuse(refusal, request))
+}
+
+/// Puts what the flow control needs beyond the head of a request into its extensions.
+pub(crate) fn attach_facts(flow: &FlowControl, parts: &mut Parts, exchange: &Exchange, connection: &Connection) {
+    exchange.note(|record| record.time_seats(&mut parts.extensions));
+    if flow.asks_for_addresses() {
+        let address = connection.identity.client_address(&parts.headers);
+        parts.extensions.insert(ClientAddress::from(address));
+    }
+}
+
+/// The identity of a request that has been authenticated before.
+pub(crate) fn known_identity(user: &Result<Arc<User>, Denied>) -> impl Identify + '_ {
+    |_: &Parts| match user {
+        Ok(user) => Ok(Arc::clone(user)),
+        Err(denied) => Err(denied.response()),
     }
 }
 
 // === impl Forward ===
 
-impl tower_service::Service<AdmittedRequest<Inbound, RouteMatch>> for Forward {
+impl tower_service::Service<AdmittedRequest<PoolRequest, RouteMatch>> for Forward {
     type Response = Response<ResponseBody>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
@@ -95,7 +133,7 @@ impl tower_service::Service<AdmittedRequest<Inbound, RouteMatch>> for Forward {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, admitted: AdmittedRequest<Inbound, RouteMatch>) -> Self::Future {
+    fn call(&mut self, admitted: AdmittedRequest<PoolRequest, RouteMatch>) -> Self::Future {
         match prepare(admitted) {
             Ok(attempts) => Box::pin(async move { Ok(attempts.run().await) }),
             Err(response) => Box::pin(std::future::ready(Ok(*response))),
@@ -104,19 +142,22 @@ impl tower_service::Service<AdmittedRequest<Inbound, RouteMatch>> for Forward {
 }
 
 /// Turns a request into what is sent to an upstream, or responds to it if it must not be sent.
-fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, Box<Response<ResponseBody>>> {
+fn prepare(admitted: AdmittedRequest<PoolRequest, RouteMatch>) -> Result<Attempts, Box<Response<ResponseBody>>> {
     let AdmittedRequest { request, admitted } = admitted;
-    let (mut parts, Inbound { connection, mut body, exchange, is_upgrade, flags }) = request.into_parts();
+    let (mut parts, PoolRequest { inbound, pool, new_path }) = request.into_parts();
+    let Inbound { connection, mut body, exchange, is_upgrade, flags } = inbound;
     exchange.note(|record| record.note_admitted(&admitted));
     let (user, takes_seat) = (admitted.user, admitted.seats > 0);
     if !connection.client.identify(&user) {
         connection.worker.metrics.client_refused();
         let failure = Failure::TooManyConnections;
         exchange.note(|record| record.note_refused(failure));
-        return Err(Box::new(failure.response(&parts.headers, &connection.worker.errors)));
+        let mut response = failure.response(&parts.uri, &parts.headers, &connection.worker.errors);
+        response.extensions_mut().insert(NotFailed);
+        return Err(Box::new(response));
     }
     if body.is_too_large() {
-        return Err(Box::new(Failure::BodyTooLarge.response(&parts.headers, &connection.worker.errors)));
+        return Err(Box::new(Failure::BodyTooLarge.response(&parts.uri, &parts.headers, &connection.worker.errors)));
     }
     if flags.has(HeadFlags::CONNECTION) {
         remove_named(&mut parts.headers);
@@ -126,6 +167,9 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
         exchange.set_on_leave(OnLeave::Cancel(Started::now(&user.name, parts.uri.path())));
     }
     connection.identity.sanitize_headers(&mut parts.headers, &user);
+    if let Some(path) = new_path {
+        set_path(&mut parts.uri, &path);
+    }
     // A request that is not sampled is passed on as it came.
     if let Some(ids) = exchange.span_ids() {
         ids.propagate(&mut parts.headers);
@@ -136,6 +180,6 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
         user,
     });
     // The request may have waited for long, and upstreams may be gone since.
-    let worker = connection.worker.latest();
-    Ok(Attempts { connection, worker, exchange, parts, flags, is_upgrade, takes_seat, body })
+    let pool = connection.worker.latest_pool(pool);
+    Ok(Attempts { connection, pool, exchange, parts, flags, is_upgrade, takes_seat, body })
 }

@@ -26,7 +26,7 @@ use crate::proxy::response_body::{ResponseBody, ResponseBodyError};
 /// The body of a response.
 #[derive(Debug)]
 pub(super) struct BufferedBody {
-    source: Source,
+    source: BufferedSource,
     ahead: Ahead,
 }
 
@@ -41,10 +41,10 @@ pub(super) struct SharedBody {
 pub(super) type BodyOfStream = Rc<RefCell<Weak<RefCell<BufferedBody>>>>;
 
 #[derive(Debug)]
-enum Source {
-    /// That of an upstream's response.
+enum BufferedSource {
+    /// The body of an upstream's response.
     Passed(Passed),
-    /// That of a response of the gateway's own.
+    /// The body of a response of the gateway's own.
     Own(ResponseBody),
 }
 
@@ -82,42 +82,42 @@ const SLOW: u64 = 1024;
 impl BufferedBody {
     pub(super) fn passed(body: FlowBody<ResponseBody>, exchange: &Rc<Exchange>, connection: &Rc<Connection>) -> Self {
         let (exchange, connection) = (Rc::clone(exchange), Rc::clone(connection));
-        Self { source: Source::Passed(Passed { body, exchange, connection }), ahead: Ahead::default() }
+        Self { source: BufferedSource::Passed(Passed { body, exchange, connection }), ahead: Ahead::default() }
     }
 
     pub(super) fn own(body: ResponseBody) -> Self {
-        Self { source: Source::Own(body), ahead: Ahead::default() }
+        Self { source: BufferedSource::Own(body), ahead: Ahead::default() }
     }
 
     /// The length of a response of the gateway's own.
     pub(super) fn own_length(&self) -> Option<u64> {
         match &self.source {
-            Source::Passed(_) => None,
-            Source::Own(body) => body.size_hint().exact(),
+            BufferedSource::Passed(_) => None,
+            BufferedSource::Own(body) => body.size_hint().exact(),
         }
     }
 
     /// The place of an upgraded connection among the long-running requests, if it has one.
     pub(super) fn take_long_running(&mut self) -> Option<LongRunning> {
         match &mut self.source {
-            Source::Passed(passed) => Pin::new(&mut passed.body).take_long_running(),
-            Source::Own(_) => None,
+            BufferedSource::Passed(passed) => Pin::new(&mut passed.body).take_long_running(),
+            BufferedSource::Own(_) => None,
         }
     }
 
     /// The upstream's connection, if it is to be used for another protocol.
     pub(super) fn take_upgraded(&mut self) -> Option<Box<Wire>> {
         match &mut self.source {
-            Source::Passed(passed) => passed.body.service_body_mut()?.take_upgraded(),
-            Source::Own(_) => None,
+            BufferedSource::Passed(passed) => passed.body.service_body_mut()?.take_upgraded(),
+            BufferedSource::Own(_) => None,
         }
     }
 
     /// Whether a client that is slow to read makes the request keep its seats: there is no room for more.
     pub(super) fn is_held_up(&self) -> bool {
         match &self.source {
-            Source::Passed(passed) => passed.body.has_permit() && !self.ahead.has_room(&passed.connection),
-            Source::Own(_) => false,
+            BufferedSource::Passed(passed) => passed.body.has_permit() && !self.ahead.has_room(&passed.connection),
+            BufferedSource::Own(_) => false,
         }
     }
 
@@ -128,7 +128,7 @@ impl BufferedBody {
 
     /// Reads ahead for a client that is slow to take what is there, as long as there is room.
     pub(super) fn poll_ahead(&mut self, context: &mut Context<'_>) {
-        let Self { source: Source::Passed(passed), ahead } = self else { return };
+        let Self { source: BufferedSource::Passed(passed), ahead } = self else { return };
         // A response without seats is as long as it likes; nobody waits for its end.
         while passed.body.has_permit() && ahead.end.is_none() && ahead.has_room(&passed.connection) {
             let Poll::Ready(frame) = passed.poll_frame(context) else { return };
@@ -153,8 +153,8 @@ impl BufferedBody {
             return Poll::Ready(end.err().map(Err));
         }
         let frame = ready!(match &mut self.source {
-            Source::Passed(passed) => passed.poll_frame(context),
-            Source::Own(body) => Pin::new(body).poll_frame(context),
+            BufferedSource::Passed(passed) => passed.poll_frame(context),
+            BufferedSource::Own(body) => Pin::new(body).poll_frame(context),
         });
         match frame {
             Some(Ok(frame)) if frame.data_ref().is_some_and(|data| data.len() > bytes_max) => {
@@ -189,15 +189,15 @@ impl Body for BufferedBody {
         }
         match (&self.ahead.end, &self.source) {
             (Some(end), _) => end.is_ok(),
-            (None, Source::Passed(passed)) => passed.body.is_end_stream(),
-            (None, Source::Own(body)) => body.is_end_stream(),
+            (None, BufferedSource::Passed(passed)) => passed.body.is_end_stream(),
+            (None, BufferedSource::Own(body)) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         let rest = match &self.source {
-            Source::Passed(passed) => passed.body.size_hint(),
-            Source::Own(body) => body.size_hint(),
+            BufferedSource::Passed(passed) => passed.body.size_hint(),
+            BufferedSource::Own(body) => body.size_hint(),
         };
         match rest.exact() {
             Some(rest) => SizeHint::with_exact(rest + self.ahead.bytes as u64),

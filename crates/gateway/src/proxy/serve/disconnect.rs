@@ -12,7 +12,7 @@ const AHEAD_MAX: usize = 16 * 1024;
 /// How often a client that has run so far ahead is looked at: nothing of what it sends is read meanwhile.
 const HANGUP_CHECK_PERIOD: Duration = Duration::from_millis(250);
 /// A client that closes its sending half this soon after its request has nothing more to say, and waits for the response.
-/// One that closes later has given up: nothing else tells a connection that is half closed from one that is closed.
+/// A client that closes later has given up: nothing else tells a connection that is half closed from one that is closed.
 const HALF_CLOSE_MAX: Duration = Duration::from_millis(100);
 
 /// Whether the client has disconnected. What it sends meanwhile is kept, up to a limit.

@@ -43,7 +43,7 @@ type Responding<'a> = Pin<Box<dyn Future<Output = After> + 'a>>;
 
 /// What comes next on a connection.
 #[expect(clippy::large_enum_variant, reason = "there is one for a moment only, and mostly it is a request")]
-enum Next {
+enum NextHead {
     Request(RequestHead),
     /// The client speaks HTTP/2 instead.
     Http2,
@@ -77,7 +77,7 @@ struct Upgrade {
 }
 
 /// A client that waits for the response to a request.
-struct Waiting<'a> {
+struct WaitingHttp1Client<'a> {
     client: &'a RefCell<ClientWire>,
     exchange: &'a Exchange,
     worker: &'a Worker,
@@ -128,24 +128,24 @@ pub(crate) fn serve<C>(connection: Rc<Connection>, stream: Stream, counted: C) -
 
 impl Serving {
     /// Begins to respond to what has come, if it is to be responded to.
-    fn begin(&mut self, next: Next) -> Result<Responding<'_>, After> {
+    fn begin(&mut self, next: NextHead) -> Result<Responding<'_>, After> {
         match next {
-            Next::Request(head) => Ok(Box::pin(self.respond(head))),
-            Next::Http2 => Err(After::Http2),
-            Next::Refused(fault) => {
+            NextHead::Request(head) => Ok(Box::pin(self.respond(head))),
+            NextHead::Http2 => Err(After::Http2),
+            NextHead::Refused(fault) => {
                 let response = self.connection.worker.errors.response(fault.status, fault.reason);
                 Ok(Box::pin(self.refuse(response)))
             }
-            Next::Failed(failure) => {
+            NextHead::Failed(failure) => {
                 let response = failure.response_in(Form::UNKNOWN, &self.connection.worker.errors);
                 Ok(Box::pin(self.refuse(response)))
             }
-            Next::Closed => Err(After::Closes),
+            NextHead::Closed => Err(After::Closes),
         }
     }
 
     /// Waits for the next request.
-    async fn next(&self, is_first: bool) -> Next {
+    async fn next(&self, is_first: bool) -> NextHead {
         let worker = &self.connection.worker;
         let timeouts = &worker.config.timeouts;
         let limits = HeadLimits { bytes: worker.config.limits.head_bytes, fields: worker.config.limits.headers };
@@ -167,14 +167,14 @@ impl Serving {
                     && PREFACE.starts_with(&wire.input[..PREFACE.len().min(wire.input.len())])
                 {
                     if wire.input.len() >= PREFACE.len() {
-                        return Poll::Ready(Next::Http2);
+                        return Poll::Ready(NextHead::Http2);
                     }
                 } else if wire.input[looked_at..].contains(&b'\n') || wire.input.len() >= limits.bytes {
                     let (input, heads) = wire.input_and_heads();
                     match RequestHead::take(input, heads, limits) {
-                        Ok(Some(head)) => return Poll::Ready(Next::Request(head)),
+                        Ok(Some(head)) => return Poll::Ready(NextHead::Request(head)),
                         Ok(None) => looked_at = wire.input.len(),
-                        Err(fault) => return Poll::Ready(Next::Refused(fault)),
+                        Err(fault) => return Poll::Ready(NextHead::Refused(fault)),
                     }
                 }
                 // A client does not know yet that the gateway drains. Its next request may be on its way, and is served.
@@ -183,19 +183,19 @@ impl Serving {
                     timeout.set(NEXT_REQUEST_MAX);
                 }
                 match wire.poll_fill(context) {
-                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(NextHead::Closed),
                     Poll::Ready(Ok(_)) => {}
                     Poll::Pending if has_begun => {
                         let buffer = buffer.get_or_insert_with(|| worker.buffers.evictable(&self.connection.client));
                         buffer.set(wire.input.capacity());
                         if buffer.poll_evicted(context).is_ready() {
-                            return Poll::Ready(Next::Failed(Failure::NoBuffer));
+                            return Poll::Ready(NextHead::Failed(Failure::NoBuffer));
                         }
-                        return timeout.poll(context).map(|()| Next::Failed(Failure::HeadTimeout));
+                        return timeout.poll(context).map(|()| NextHead::Failed(Failure::HeadTimeout));
                     }
                     Poll::Pending => {
                         wire.release_buffers();
-                        return timeout.poll(context).map(|()| Next::Closed);
+                        return timeout.poll(context).map(|()| NextHead::Closed);
                     }
                 }
             }
@@ -215,8 +215,11 @@ impl Serving {
             ResponseContext { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.flags.has(HeadFlags::TE) && has_token(&head.headers, &TE, "trailers");
         let errors = &worker.errors;
-        let form =
-            if head.flags.has(HeadFlags::TYPE) { errors.form(&head.headers) } else { errors.body_form(&head.headers) };
+        let form = if head.flags.has(HeadFlags::TYPE) {
+            errors.form(&head.uri, &head.headers)
+        } else {
+            errors.body_form(&head.uri, &head.headers)
+        };
         let id = connection.request_id(&head.headers);
         let record = RequestRecord::begin(&connection, &head.method, &head.uri, head.version, &head.headers, &id);
         if asked.method == Method::CONNECT {
@@ -234,7 +237,7 @@ impl Serving {
         let exchange = Exchange::new(id, arrival.timeouts(&connection), record);
         let mut total = worker.timer.timeout(arrival.total_after(&connection));
         let inbound = self.inbound(&parts, framing, &exchange);
-        let mut waiting = Waiting { client: &self.client, exchange: &exchange, worker, total: &mut total };
+        let mut waiting = WaitingHttp1Client { client: &self.client, exchange: &exchange, worker, total: &mut total };
         let response = match pass_on(arrival, parts, inbound, &mut waiting).await {
             Ok(response) => response,
             Err(Failure::ClientGone) => return After::Closes,
@@ -365,9 +368,9 @@ fn split(head: RequestHead) -> (Parts, Framing) {
     (parts, Framing { body, expects_continue, is_upgrade, flags })
 }
 
-// === impl Waiting ===
+// === impl WaitingHttp1Client ===
 
-impl WaitingClient for Waiting<'_> {
+impl WaitingClient for WaitingHttp1Client<'_> {
     fn poll_total(&mut self, context: &Context<'_>) -> Poll<()> {
         self.total.poll(context)
     }

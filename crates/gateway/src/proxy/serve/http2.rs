@@ -1,8 +1,8 @@
 //! Serves a client's connection that speaks HTTP/2.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::convert::Infallible;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use super::buffered_body::{BodyOfStream, BufferedBody, SharedBody};
 use super::http2_head;
 use super::pass_on::{WaitingClient, pass_on};
+use super::stream_count::{RunningStream, StreamCount};
 use super::stream_executor::{StreamExecutor, StreamRequest};
 use super::websocket::WebSocket;
 use crate::config::RouteTimeouts;
@@ -39,19 +40,18 @@ use crate::timeouts::{SharedTimeout, StreamProgress, TrackedBody};
 struct RequestHandler {
     /// The connection under the settings in effect.
     connection: RefCell<Rc<Connection>>,
-    /// How many requests are running, and how many there were.
-    running: Rc<Cell<usize>>,
-    begun: Rc<Cell<u64>>,
+    /// Counts a stream for each request that runs.
+    streams: StreamCount,
 }
 
 /// A client that waits for the response to a request. hyper notices when the client leaves, and drops the request.
-struct Waiting<'a>(&'a SharedTimeout);
+struct WaitingHttp2Client<'a>(&'a SharedTimeout);
 
 /// A running request: counted by its connection and by the gateway.
 #[derive(Debug)]
 struct Running {
-    of_connection: Rc<Cell<usize>>,
-    _of_gateway: RunningRequest,
+    _stream: RunningStream,
+    _request: RunningRequest,
     _of_client: Option<OpenStream>,
 }
 
@@ -68,8 +68,6 @@ pin_project_lite::pin_project! {
     }
 }
 
-/// How long a connection that is told to close has for that, if nothing runs on it.
-const CLOSE_MAX: Duration = Duration::from_secs(2);
 /// What is kept of the body of a request that waits, for each stream.
 const STREAM_WINDOW: u32 = 64 * 1024;
 /// The largest window that there is.
@@ -81,10 +79,9 @@ const SEND_BUFFER: usize = 16 * 1024;
 pub(crate) async fn serve(connection: Rc<Connection>, stream: Rewound) {
     let worker = Rc::clone(&connection.worker);
     let limits = &worker.config.limits;
-    let (running, begun) = (Rc::default(), Rc::default());
-    let handler =
-        RequestHandler { connection: RefCell::new(connection), running: Rc::clone(&running), begun: Rc::clone(&begun) };
-    let mut served = pin!(
+    let streams = StreamCount::default();
+    let handler = RequestHandler { connection: RefCell::new(connection), streams: streams.clone() };
+    let served = pin!(
         http2::Builder::new(StreamExecutor)
             .timer(TokioTimer::new())
             .max_concurrent_streams(limits.streams)
@@ -95,37 +92,9 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Rewound) {
             .enable_connect_protocol()
             .serve_connection(TokioIo::new(EagerWrites::new(stream, &worker.timer)), handler)
     );
-    let mut timeout = worker.timer.timeout(worker.idle_after());
-    let (mut is_closing, mut seen) = (false, 0);
-    poll_fn(|context| {
-        loop {
-            if worker.is_draining() && !is_closing {
-                is_closing = true;
-                served.as_mut().graceful_shutdown();
-                timeout.set(CLOSE_MAX);
-            }
-            if let Poll::Ready(result) = served.as_mut().poll(context) {
-                if let Err(error) = result {
-                    tracing::debug!(%error, "an HTTP/2 connection failed");
-                }
-                return Poll::Ready(());
-            }
-            if running.get() > 0 || begun.get() != seen {
-                seen = begun.get();
-                timeout.set(if is_closing { CLOSE_MAX } else { worker.idle_after() });
-            }
-            match timeout.poll(context) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(()) if is_closing => return Poll::Ready(()),
-                Poll::Ready(()) => {
-                    is_closing = true;
-                    served.as_mut().graceful_shutdown();
-                    timeout.set(CLOSE_MAX);
-                }
-            }
-        }
-    })
-    .await;
+    if let Some(Err(error)) = streams.run_connection(served, http2::Connection::graceful_shutdown, &worker).await {
+        tracing::debug!(%error, "an HTTP/2 connection failed");
+    }
 }
 
 /// A window with room for all streams, so that the bodies of requests that wait hold up no others: those may be of other
@@ -154,10 +123,9 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let connection = self.connection();
         let worker = Rc::clone(&connection.worker);
-        self.begun.set(self.begun.get() + 1);
         let of_client = connection.client.open_stream();
         let has_room = of_client.is_some();
-        let running = Running::begin(&self.running, &worker, of_client);
+        let running = Running::begin(&self.streams, &worker, of_client);
         let (mut parts, body) = request.into_parts();
         let id = connection.request_id(&parts.headers);
         let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
@@ -166,8 +134,8 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
         let record = RequestRecord::begin(&connection, &parts.method, &parts.uri, parts.version, &parts.headers, &id);
-        let form = worker.errors.form(&parts.headers);
-        let of_connection = Rc::clone(&self.running);
+        let form = worker.errors.form(&parts.uri, &parts.headers);
+        let streams = self.streams.clone();
         Box::pin(async move {
             let (progress, body_of_stream) = (Arc::<StreamProgress>::default(), BodyOfStream::default());
             let total = SharedTimeout::new(worker.timer.timeout(Duration::ZERO));
@@ -204,11 +172,11 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
                         is_upgrade: websocket.is_some(),
                         flags: HeadFlags::ANY,
                     };
-                    let response = pass_on(arrival, parts, inbound, &mut Waiting(&total)).await;
+                    let response = pass_on(arrival, parts, inbound, &mut WaitingHttp2Client(&total)).await;
                     let response = response.map(|response| match websocket {
                         None => response,
                         Some(websocket) => {
-                            let running = Running::begin(&of_connection, &worker, connection.client.open_stream());
+                            let running = Running::begin(&streams, &worker, connection.client.open_stream());
                             websocket.response(response, &exchange, &worker, running)
                         }
                     });
@@ -237,9 +205,9 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
     }
 }
 
-// === impl Waiting ===
+// === impl WaitingHttp2Client ===
 
-impl WaitingClient for Waiting<'_> {
+impl WaitingClient for WaitingHttp2Client<'_> {
     fn poll_total(&mut self, context: &Context<'_>) -> Poll<()> {
         self.0.poll(context)
     }
@@ -248,16 +216,8 @@ impl WaitingClient for Waiting<'_> {
 // === impl Running ===
 
 impl Running {
-    fn begin(of_connection: &Rc<Cell<usize>>, worker: &Worker, of_client: Option<OpenStream>) -> Self {
-        of_connection.set(of_connection.get() + 1);
-        let of_connection = Rc::clone(of_connection);
-        Self { of_connection, _of_gateway: worker.requests.begin(), _of_client: of_client }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.of_connection.set(self.of_connection.get().saturating_sub(1));
+    fn begin(streams: &StreamCount, worker: &Worker, of_client: Option<OpenStream>) -> Self {
+        Self { _stream: streams.begin(), _request: worker.requests.begin(), _of_client: of_client }
     }
 }
 

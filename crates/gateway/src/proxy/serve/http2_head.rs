@@ -9,7 +9,7 @@ use crate::http1::is_sound_host;
 use crate::proxy::error_response::Failure;
 
 /// Settles what the two versions say in different ways, or says why the request is refused.
-pub(super) fn normalize(parts: &mut Parts, fields_max: usize) -> Result<(), Failure> {
+pub(crate) fn normalize(parts: &mut Parts, fields_max: usize) -> Result<(), Failure> {
     if parts.headers.len() > fields_max {
         return Err(Failure::TooManyFields);
     }

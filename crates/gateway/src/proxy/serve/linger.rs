@@ -25,7 +25,7 @@ pub(super) async fn linger(client: &RefCell<ClientWire>, timer: &Rc<CoarseTimer>
         }
         let mut left = LINGER_BYTES_MAX;
         while left > 0 {
-            // Nobody counts what a connection has here, so it has nothing while it waits: thousands of clients whose heads
+            // The buffer of a connection is not counted here, so a waiting connection has none: thousands of clients whose heads
             // were refused for lack of memory would keep all of it.
             client.borrow_mut().wire.input = BytesMut::new();
             match poll_fn(|context| client.borrow_mut().wire.poll_fill(context)).await {

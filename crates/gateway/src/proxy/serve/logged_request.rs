@@ -12,17 +12,17 @@ use crate::proxy::exchange::Exchange;
 
 /// The request that a line is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LoggedRequest<'a> {
-    pub(super) connection: &'a Connection,
-    pub(super) exchange: &'a Exchange,
-    pub(super) target: &'a Target,
+pub(crate) struct LoggedRequest<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) exchange: &'a Exchange,
+    pub(crate) target: &'a Target,
 }
 
 // === impl LoggedRequest ===
 
 impl LoggedRequest<'_> {
     /// Notes what was found out about the request when it arrived, and that it was not authenticated if it was not.
-    pub(super) fn note_arrival(self, arrival: &Arrival<'_>) {
+    pub(crate) fn note_arrival(self, arrival: &Arrival<'_>) {
         let worker = &self.connection.worker;
         self.exchange.note(|record| record.note_arrival(arrival, worker));
         if let (Ok(_), Err(denied)) = (&arrival.digested, &arrival.user) {
@@ -37,7 +37,7 @@ impl LoggedRequest<'_> {
     }
 
     /// Notes that the request was rejected, if this response says so.
-    pub(super) fn note_response<B>(self, response: &Response<B>, user: Option<&User>) {
+    pub(crate) fn note_response<B>(self, response: &Response<B>, user: Option<&User>) {
         let Some(rejected) = response.extensions().get::<Rejected>() else { return };
         self.exchange.note(|record| record.note_rejected(rejected));
         self.connection.worker.rejections.rejected(|| RejectedRequest {

@@ -3,18 +3,23 @@
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use evenkeel_api::model_namespace;
 use http::Response;
 use http::request::Parts;
 
 use super::buffered_body::BufferedBody;
 use super::logged_request::LoggedRequest;
 use super::pending::PendingResponse;
+use crate::llm::{LlmRequest, RequestFacts};
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
 use crate::proxy::exchange::Inbound;
+use crate::proxy::forward::PoolRequest;
+use crate::proxy::pool::WorkerPool;
 use crate::proxy::record::RequestRecord;
 use crate::proxy::request_body::{Reception, RequestBody};
 
@@ -37,24 +42,33 @@ pub(super) trait WaitingClient {
 /// A request whose client is slow to send the body holds no seat meanwhile: the body is received first, or as much of it as
 /// is buffered.
 pub(super) async fn pass_on(
-    arrival: Arrival<'_>,
-    parts: Parts,
+    mut arrival: Arrival<'_>,
+    mut parts: Parts,
     mut inbound: Inbound,
     client: &mut impl WaitingClient,
 ) -> Result<Response<BufferedBody>, Failure> {
     let (connection, exchange) = (Rc::clone(&inbound.connection), Rc::clone(&inbound.exchange));
     let logged = LoggedRequest { connection: &connection, exchange: &exchange, target: arrival.target };
     logged.note_arrival(&arrival);
+    let found = arrival.pool.clone()?;
     // What comes after the head of an upgrade is no body.
-    if !inbound.is_upgrade && inbound.body.is_to_come() {
-        let reception = arrival.reception(&parts, &connection);
+    let counts_tokens = arrival.counts_tokens(&connection);
+    if !inbound.is_upgrade && (inbound.body.is_to_come() || counts_tokens && !inbound.body.is_too_large()) {
+        let reception = arrival.reception(&parts);
         // Apart, since few requests need it: the futures of all others are smaller.
         Box::pin(receive(&mut inbound.body, reception, &connection, client)).await?;
         exchange.note(RequestRecord::note_asked);
     }
+    if counts_tokens {
+        let request = read_llm(&mut arrival, &inbound.body, &found.pool, &connection);
+        exchange.note(|record| record.note_llm(&request));
+        parts.extensions.insert(request);
+    }
     client.begin_waiting();
+    let new_path = found.new_path(&parts, arrival.target)?;
     let Arrival { digested, user, .. } = arrival;
-    let future = connection.worker.flow.call(digested, &user, parts, inbound);
+    let request = PoolRequest { inbound, pool: Rc::clone(&found.pool), new_path };
+    let future = found.pool.call(digested, &user, parts, request);
     let mut pending = PendingResponse::new(future, &exchange, &connection);
     let response = poll_fn(|context| {
         if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
@@ -68,6 +82,24 @@ pub(super) async fn pass_on(
     let response = response.await?;
     logged.note_response(&response, user.ok().as_deref());
     Ok(response)
+}
+
+/// Reads what the body of a request says of its model, as far as it is there.
+#[cold]
+fn read_llm(
+    arrival: &mut Arrival<'_>,
+    body: &RequestBody,
+    pool: &WorkerPool,
+    connection: &Connection,
+) -> Arc<LlmRequest> {
+    let received = body.received();
+    let facts = RequestFacts::read(received);
+    arrival.set_namespace(model_namespace(&facts.model));
+    let length = body.left().unwrap_or(received.len() as u64);
+    let cached_weight = connection.worker.config.llm.cached_token_weight;
+    let user = arrival.user();
+    let user = user.as_ref().map_or("", |user| &*user.name);
+    Arc::new(LlmRequest::new(&pool.llm, facts, length, cached_weight, user))
 }
 
 /// Receives the body within the time for the whole request.

@@ -26,8 +26,8 @@ pub(crate) struct Upstreams {
     /// How many requests there have been.
     turns: Cell<usize>,
     /// The sum of all weights, and the least of them.
-    weight: u32,
-    weight_min: u32,
+    weight: u64,
+    weight_min: u64,
 }
 
 /// An upstream that was chosen for a request.
@@ -77,7 +77,7 @@ impl Upstreams {
     }
 
     fn of(all: Vec<Rc<Upstream>>, worker: usize, turns: usize) -> Self {
-        let weights = || all.iter().map(|upstream| upstream.target.weight);
+        let weights = || all.iter().map(|upstream| u64::from(upstream.target.weight));
         let (weight, weight_min) = (weights().sum(), weights().min().unwrap_or(1));
         Self { all, worker, turns: Cell::new(turns), weight, weight_min }
     }
@@ -100,9 +100,10 @@ impl Upstreams {
     }
 
     /// Closes the idle connections to those that are not among these any more.
-    pub(crate) fn retire(&self, successors: &Self) {
+    pub(crate) fn retire(&self, successors: Option<&Self>) {
         for upstream in &self.all {
-            if !successors.all.iter().any(|other| Rc::ptr_eq(other, upstream)) {
+            let stays = |successors: &Self| successors.all.iter().any(|other| Rc::ptr_eq(other, upstream));
+            if !successors.is_some_and(stays) {
                 upstream.pool.close();
             }
         }
@@ -157,23 +158,27 @@ impl Upstreams {
         }
         let (_, chosen) = best?;
         let upstream = &self.all[chosen];
-        upstream.credit.set(upstream.credit.get() - i64::from(self.weight));
+        upstream.credit.set(upstream.credit.get() - self.credit_max());
         Some(Picked::new(upstream, chosen, self.all.len()))
     }
 
     /// How much an upstream has to do, in whole rounds: in each, it gets as many requests as its weight says.
     fn cost(&self, target: &UpstreamTarget) -> u64 {
         let load = target.load.load(Relaxed) as u64 + target.health.pace.handicap();
-        load.saturating_mul(u64::from(self.weight_min)) / u64::from(target.weight.max(1))
+        load.saturating_mul(self.weight_min) / u64::from(target.weight.max(1))
     }
 
     /// The credit of an upstream that is a candidate once more. Of those with equally much to do, the one with the most is chosen,
     /// and pays, so that they take turns by their weights.
     fn earn(&self, upstream: &Upstream) -> Reverse<i64> {
-        let most = i64::from(self.weight);
+        let most = self.credit_max();
         let credit = (upstream.credit.get() + i64::from(upstream.target.weight)).clamp(-most, most);
         upstream.credit.set(credit);
         Reverse(credit)
+    }
+
+    fn credit_max(&self) -> i64 {
+        i64::try_from(self.weight).unwrap_or(i64::MAX)
     }
 }
 

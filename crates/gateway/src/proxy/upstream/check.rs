@@ -19,10 +19,10 @@ use tokio::task::{JoinHandle, spawn_local};
 
 use super::UpstreamTarget;
 use super::health::Change;
-use super::http2_connection::OnWorker;
 use crate::config::{HealthCheckConfig, Protocol};
 use crate::gateway::generation::Generation;
 use crate::net::Stream;
+use crate::proxy::worker::OnWorker;
 use crate::timeouts::CoarseTimer;
 use crate::tls::Offer;
 
@@ -45,9 +45,9 @@ pub(crate) async fn check_upstreams(mut generations: watch::Receiver<Arc<Generat
     loop {
         let settings = Arc::clone(&generations.borrow_and_update());
         // The checks of upstreams whose settings have not changed go on.
-        all.retain(|checking| settings.upstreams.iter().any(|upstream| Arc::ptr_eq(upstream, &checking.upstream)));
+        all.retain(|checking| settings.upstreams().any(|upstream| Arc::ptr_eq(upstream, &checking.upstream)));
         if let Some(check) = &settings.config.health.check {
-            for upstream in &settings.upstreams {
+            for upstream in settings.upstreams() {
                 if !all.iter().any(|checking| Arc::ptr_eq(&checking.upstream, upstream)) {
                     let task = spawn_local(check_one(Arc::clone(upstream), check.clone(), Rc::clone(&timer)));
                     all.push(Checking { upstream: Arc::clone(upstream), task });

@@ -53,7 +53,7 @@ impl Upstream {
         Wire::new(stream, &self.buffer_pool)
     }
 
-    /// A new connection on which this is offered. Names are looked up each time.
+    /// A new connection on which this is offered.
     pub(super) async fn connect(&self, offer: Offer) -> Result<Stream, ConnectError> {
         let opened = self.timer.limit(self.config.timeouts.connect, self.target.open(offer, &self.timer)).await;
         let result = opened.unwrap_or_else(|Elapsed| Err(ConnectError::TookTooLong));
@@ -82,7 +82,8 @@ impl UpstreamTarget {
         let stream = match &self.location {
             UpstreamLocation::Unix(path) => return Ok(Socket::Unix(UnixStream::connect(path).await?)),
             UpstreamLocation::Address(address) => TcpStream::connect(address).await?,
-            UpstreamLocation::Name(host, port) => {
+            UpstreamLocation::Unknown => return Err(ConnectError::Unresolved(io::ErrorKind::NotFound.into())),
+            UpstreamLocation::ThisMachine(host, port) => {
                 let addresses = tokio::net::lookup_host((&**host, *port)).await.map_err(ConnectError::Unresolved)?;
                 Attempts { untried: addresses, begun: Vec::new(), last_error: None }.first(timer).await?
             }

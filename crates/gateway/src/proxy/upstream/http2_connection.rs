@@ -16,6 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use super::liveness::{Liveness, MonitoredStream};
 use crate::net::Stream;
 use crate::proxy::request_body::RequestBody;
+use crate::proxy::worker::OnWorker;
 use crate::timeouts::CoarseTimer;
 
 /// A connection, and the progress of its requests. It closes when its last user drops it.
@@ -38,10 +39,6 @@ pub(crate) struct Http2Stream(Rc<Http2Connection>);
 /// What runs a connection, until it has ended.
 type Run = Rc<RefCell<Option<http2::Connection<TokioIo<MonitoredStream>, RequestBody, OnWorker>>>>;
 
-/// Runs what hyper wants run on the worker's own thread.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OnWorker;
-
 /// A window that lets a stream go on while its updates are under way, and bounds what one can make us keep.
 const STREAM_WINDOW: u32 = 128 * 1024;
 /// There is none for the connection, as far as HTTP/2 allows that: responses that nobody reads must not hold up others. What
@@ -50,16 +47,6 @@ const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 /// A connection on which nothing at all has come for so long after a request may be dead, and gets no more until something
 /// comes. Nobody is asked with a ping: servers of gRPC close connections on which there are more than one in five minutes.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-
-// === impl OnWorker ===
-
-impl<F: Future + 'static> hyper::rt::Executor<F> for OnWorker {
-    fn execute(&self, future: F) {
-        tokio::task::spawn_local(async move {
-            future.await;
-        });
-    }
-}
 
 // === impl Http2Connection ===
 

@@ -13,7 +13,9 @@ mod http2;
 mod http2_connection;
 mod latency;
 mod liveness;
+mod names;
 mod pool;
+mod source;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -23,16 +25,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use http::uri::Scheme;
-use http::{HeaderValue, Uri};
+use http::HeaderValue;
 
 use crate::config::{Config, Protocol, UpstreamAddress, UpstreamConfig};
+use crate::dns::LookupName;
 use crate::http1::BufferPool;
 use crate::observe::dashboard::UpstreamReading;
 use crate::observe::log::Throttle;
-use crate::observe::metrics::{UpstreamFailure, UpstreamMetrics};
+use crate::observe::metrics::{UpstreamFailure, UpstreamLabels, UpstreamMetrics};
 use crate::timeouts::CoarseTimer;
-use crate::tls::{ClientTls, TlsError};
+use crate::tls::ClientTls;
 
 pub(crate) use balance::{InFlight, Picked, Upstreams};
 pub(crate) use check::check_upstreams;
@@ -42,12 +44,14 @@ pub(crate) use health::{Unanswered, compare_upstreams};
 pub(crate) use http1::{CallError, Http1Body, Http1Call, Http1Response};
 pub(crate) use http2::Negotiated;
 pub(crate) use http2_connection::Http2Stream;
+pub(crate) use names::{follow_names, look_up_all};
+pub(crate) use source::UpstreamSource;
 
 use health::{Change, Health, UpstreamCounts};
 use latency::{Latencies, Stopwatch};
 use pool::Pool;
 
-/// What all workers share about an upstream.
+/// What all workers share about an upstream, or about one address of it.
 #[derive(Debug)]
 pub(crate) struct UpstreamTarget {
     /// Where connections to it go.
@@ -55,7 +59,7 @@ pub(crate) struct UpstreamTarget {
     /// The host of the upstream without the brackets of IPv6, or the path of its socket; and its port.
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
-    /// What people call it: host and port as they are in URLs, or its socket.
+    /// What people call it: host and port as they are in URLs, or its socket. An address of a name says of which.
     pub(crate) name: String,
     /// The host of requests that have none of their own.
     pub(crate) authority: String,
@@ -75,9 +79,19 @@ pub(crate) struct UpstreamTarget {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum UpstreamLocation {
     Address(SocketAddr),
-    /// A name is looked up for each connection.
-    Name(String, u16),
+    /// A name of this machine, `localhost`: it has an address of each kind, and a service listens on one of them. It is looked up for each
+    /// connection.
+    ThisMachine(String, u16),
+    /// No address of the name is known.
+    Unknown,
     Unix(PathBuf),
+}
+
+/// Which of the targets of an upstream one is.
+struct TargetPlace<'a> {
+    labels: &'a UpstreamLabels,
+    location: UpstreamLocation,
+    weight: u32,
 }
 
 /// An upstream, with the connections of one worker.
@@ -100,43 +114,45 @@ pub(crate) struct Upstream {
 // === impl UpstreamTarget ===
 
 impl UpstreamTarget {
-    /// The upstream with this place in the settings. So many workers send requests to it.
-    pub(crate) fn new(
-        index: usize,
+    /// The upstream with this place. So many workers send requests to it.
+    fn new(
         config: &UpstreamConfig,
+        place: TargetPlace<'_>,
+        tls: Option<ClientTls>,
         gateway: &Config,
         workers: usize,
-    ) -> Result<Self, TlsError> {
-        let url = match &config.url {
-            UpstreamAddress::Url(url) => Some(url),
-            UpstreamAddress::Unix(_) => None,
+    ) -> Self {
+        let (TargetPlace { labels, location, weight }, url) = (place, &config.url);
+        let address = match &location {
+            UpstreamLocation::Address(address) if LookupName::of(url).is_some() => Some(*address),
+            _ => None,
         };
-        let (is_tls, location) =
-            (url.is_some_and(|url| url.scheme() == Some(&Scheme::HTTPS)), UpstreamLocation::of(&config.url));
-        let (host, port) = match &location {
-            UpstreamLocation::Address(address) => (address.ip().to_string(), Some(address.port())),
-            UpstreamLocation::Name(host, port) => (host.clone(), Some(*port)),
-            UpstreamLocation::Unix(path) => (path.display().to_string(), None),
+        let port = match &location {
+            UpstreamLocation::Address(address) => Some(address.port()),
+            _ => url.port(),
         };
-        let open = || ClientTls::open(&config.tls, &format!("upstreams[{index}].tls"), &host);
-        let tls = is_tls.then(open).transpose()?;
-        let authority = url.and_then(Uri::authority).map_or_else(|| "localhost".to_owned(), ToString::to_string);
-        let metrics = UpstreamMetrics::new(config.url.to_string().trim_end_matches('/'), workers);
-        Ok(Self {
+        let authority = url.authority();
+        let name = match (url, address) {
+            (UpstreamAddress::Unix(_), _) => url.to_string(),
+            (_, None) => authority.clone(),
+            (_, Some(address)) => format!("{address} ({})", url.named_host()),
+        };
+        let metrics = UpstreamMetrics::with_labels(labels.at(address), workers);
+        Self {
             location,
-            host,
+            host: url.host(),
             port,
-            name: url.map_or_else(|| config.url.to_string(), |_| authority.clone()),
+            name,
             authority,
-            prefix: url.map_or("", |url| url.path().trim_end_matches('/')).to_owned(),
+            prefix: url.path_prefix().to_owned(),
             protocol: config.protocol,
             tls,
-            weight: config.weight,
+            weight,
             health: Health::new(gateway.health.clone(), metrics.clone()),
             metrics,
             load: AtomicUsize::new(0),
             latencies: Latencies::default(),
-        })
+        }
     }
 
     /// The counters of the upstream, for the dashboard.
@@ -144,7 +160,10 @@ impl UpstreamTarget {
         let [responses, timed, latency_sum_ns] = self.latencies.sums();
         let failures = |kind| self.metrics.failures(kind);
         UpstreamReading {
-            name: self.name.clone(),
+            name: self
+                .metrics
+                .service()
+                .map_or_else(|| self.name.clone(), |service| format!("{service}/{}", self.name)),
             out: self.health.out(),
             in_flight: self.metrics.in_flight(),
             responses,
@@ -192,18 +211,37 @@ impl UpstreamTarget {
 // === impl UpstreamLocation ===
 
 impl UpstreamLocation {
+    /// Where an upstream is as long as no name has been looked up.
     fn of(address: &UpstreamAddress) -> Self {
-        let url = match address {
-            UpstreamAddress::Unix(path) => return Self::Unix(path.clone()),
-            UpstreamAddress::Url(url) => url,
-        };
-        let default = if url.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
-        let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-        let port = url.port_u16().unwrap_or(default);
-        match host.parse::<IpAddr>() {
-            Ok(address) => Self::Address((address, port).into()),
-            Err(_) => Self::Name(host.to_owned(), port),
+        let host = address.host();
+        match (address, address.port()) {
+            (UpstreamAddress::Unix(path), _) => Self::Unix(path.clone()),
+            (_, Some(port)) if is_this_machine(&host) => Self::ThisMachine(host, port),
+            (_, Some(port)) => {
+                host.parse().map_or(Self::Unknown, |address: IpAddr| Self::Address((address, port).into()))
+            }
+            (_, None) => Self::Unknown,
         }
+    }
+}
+
+/// Whether a name is one of this machine, whatever a name server says (RFC 6761, 6.3).
+fn is_this_machine(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    host == "localhost" || host.ends_with(".localhost")
+}
+
+// === impl LookupName ===
+
+impl LookupName {
+    /// What is looked up for an upstream, if it is given by a name.
+    fn of(address: &UpstreamAddress) -> Option<Self> {
+        if let Some(service) = address.service() {
+            return Some(Self::Service(service.to_owned()));
+        }
+        let (host, port) = (address.host(), address.port()?);
+        let is_name = host.parse::<IpAddr>().is_err() && !is_this_machine(&host);
+        is_name.then_some(Self::Host(host, port))
     }
 }
 

@@ -13,18 +13,19 @@ use tokio::sync::watch;
 
 use super::counts::MeteredConnection;
 use super::thread::{ConnectionGuard, Stage};
-use super::{ListenerRules, Worker};
+use super::{ListenerRules, Spoken, Worker};
 use crate::identity::{Peer, Transport};
 use crate::net::proxy_protocol::{NoHeader, read_header};
 use crate::net::{Accepted, Acceptor, Listener, Socket, Stream};
 use crate::proxy::connection::Connection;
+use crate::proxy::ext_proc;
 use crate::proxy::serve::{first_bytes, serve_http1, serve_http2};
-use crate::tls::ListenerTls;
+use crate::tls::{AcceptedTls, ListenerTls};
 
 /// How long half-open connections are waited for when no more are accepted.
 const LAST_ONES_MAX: Duration = Duration::from_millis(100);
-/// The protocol that client and gateway have agreed on.
-enum Spoken {
+/// The version of HTTP that client and gateway have agreed on.
+enum Version {
     Http1,
     Http2,
 }
@@ -110,13 +111,13 @@ fn begin(
     // A large response goes out in pieces that must not wait for each other.
     let _ = stream.set_nodelay();
     if !rules.proxy_protocol_from.iter().any(|range| range.contains(address.ip())) {
-        return serve(worker, stream, address, rules.tls.clone(), counted);
+        return serve(worker, stream, address, rules, counted);
     }
-    let (worker, tls) = (Rc::clone(worker), rules.tls.clone());
+    let (worker, rules) = (Rc::clone(worker), Arc::clone(rules));
     tokio::task::spawn_local(async move {
         let mut stream = stream;
         if let Some(client) = named_client(&worker, &mut stream, address).await {
-            serve(&worker, stream, client, tls, counted);
+            serve(&worker, stream, client, &rules, counted);
         }
     });
 }
@@ -144,10 +145,14 @@ fn serve(
     worker: &Rc<Worker>,
     stream: Socket,
     address: SocketAddr,
-    tls: Option<Arc<ListenerTls>>,
+    rules: &ListenerRules,
     counted: impl Sized + 'static,
 ) {
-    match tls {
+    if rules.spoken == Spoken::ExtProc {
+        tokio::task::spawn_local(serve_ext_proc(Rc::clone(worker), stream, address, rules.tls.clone(), counted));
+        return;
+    }
+    match rules.tls.clone() {
         None => {
             let peer = Peer { address, transport: Transport::Plain, certificate: None };
             let Some(connection) = Connection::new(worker, peer) else {
@@ -164,8 +169,8 @@ fn serve(
                 drop(tls);
                 match accepted {
                     None => {}
-                    Some((connection, stream, Spoken::Http1)) => serve_http1(connection, stream, counted).await,
-                    Some((connection, stream, Spoken::Http2)) => {
+                    Some((connection, stream, Version::Http1)) => serve_http1(connection, stream, counted).await,
+                    Some((connection, stream, Version::Http2)) => {
                         Box::pin(serve_tls_http2(connection, stream, counted)).await;
                     }
                 }
@@ -181,25 +186,52 @@ fn refuse(worker: &Rc<Worker>, stream: Socket, tls: Option<&ListenerTls>) {
     }
 }
 
+/// Agrees on TLS. None if that fails.
+async fn shake_hands(worker: &Worker, stream: Socket, address: SocketAddr, tls: &ListenerTls) -> Option<AcceptedTls> {
+    match worker.timer.limit(worker.config.timeouts.head, tls.accept(stream)).await {
+        Ok(Ok(accepted)) => Some(accepted),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, client = %address.ip(), "the TLS handshake with a client failed");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+/// Serves a connection of Envoy. With TLS, it has shown a certificate if the listener asks for one.
+async fn serve_ext_proc(
+    worker: Rc<Worker>,
+    stream: Socket,
+    address: SocketAddr,
+    tls: Option<Arc<ListenerTls>>,
+    counted: impl Sized,
+) {
+    let stream = match tls {
+        None => Stream::Plain(stream),
+        Some(tls) => {
+            let Some(accepted) = Box::pin(shake_hands(&worker, stream, address, &tls)).await else { return };
+            if tls.asks_for_certificates() && accepted.certificate.is_none() {
+                tracing::debug!(client = %address.ip(), "a connection to the external processing service has no certificate");
+                return;
+            }
+            Stream::Tls(Box::new(accepted.stream.into()))
+        }
+    };
+    Box::pin(ext_proc::serve(worker, stream, address, counted)).await;
+}
+
 /// Agrees on TLS, and on what is spoken inside. None if that fails, or the client has too many connections.
 async fn accept_tls(
     worker: Rc<Worker>,
     stream: Socket,
     address: SocketAddr,
     tls: &ListenerTls,
-) -> Option<(Rc<Connection>, Stream, Spoken)> {
-    let accepted = match worker.timer.limit(worker.config.timeouts.head, tls.accept(stream)).await {
-        Ok(Ok(accepted)) => accepted,
-        Ok(Err(error)) => {
-            tracing::debug!(%error, client = %address.ip(), "the TLS handshake with a client failed");
-            return None;
-        }
-        Err(_) => return None,
-    };
+) -> Option<(Rc<Connection>, Stream, Version)> {
+    let accepted = shake_hands(&worker, stream, address, tls).await?;
     let peer = Peer { address, transport: Transport::Tls, certificate: accepted.certificate };
     let connection = Connection::new(&worker, peer)?;
-    let spoken = if accepted.is_http2 { Spoken::Http2 } else { Spoken::Http1 };
-    Some((connection, Stream::Tls(Box::new(accepted.stream.into())), spoken))
+    let version = if accepted.is_http2 { Version::Http2 } else { Version::Http1 };
+    Some((connection, Stream::Tls(Box::new(accepted.stream.into())), version))
 }
 
 async fn serve_tls_http2(connection: Rc<Connection>, stream: Stream, _counted: impl Sized) {

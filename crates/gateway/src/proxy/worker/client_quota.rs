@@ -104,15 +104,26 @@ impl ClientQuotas {
 
     /// A connection from this address. None if the client has too many.
     pub(crate) fn open(self: &Arc<Self>, address: IpAddr, is_trusted_proxy: bool) -> Option<ClientQuota> {
-        let owner = if is_trusted_proxy { None } else { Some(self.add_connection(ClientKey::address(address))?) };
-        Some(ClientQuota(Rc::new(OfConnection {
+        if is_trusted_proxy {
+            return Some(self.uncounted());
+        }
+        Some(self.of_owner(Some(self.add_connection(ClientKey::address(address))?)))
+    }
+
+    /// A connection that counts for nobody.
+    pub(crate) fn uncounted(self: &Arc<Self>) -> ClientQuota {
+        self.of_owner(None)
+    }
+
+    fn of_owner(self: &Arc<Self>, owner: Option<Arc<ClientCounts>>) -> ClientQuota {
+        ClientQuota(Rc::new(OfConnection {
             clients: Arc::clone(self),
+            is_identified: Cell::new(owner.is_none()),
             owner: RefCell::new(owner),
-            is_identified: Cell::new(is_trusted_proxy),
             streams: Cell::new(0),
             silent_calls: Cell::new(0),
             buffered_bytes: Cell::new(0),
-        })))
+        }))
     }
 
     /// The same for a hosted service.

@@ -17,6 +17,16 @@ pub(crate) struct Listening {
 #[derive(Debug)]
 pub(crate) struct ListenerRules {
     pub(crate) tls: Option<Arc<ListenerTls>>,
-    /// Who has to send a header of the PROXY protocol.
+    /// The sources that have to send a header of the PROXY protocol.
     pub(crate) proxy_protocol_from: Vec<Cidr>,
+    pub(crate) spoken: Spoken,
+}
+
+/// What is spoken on the connections of a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    /// HTTP, by clients.
+    Http,
+    /// The external processing protocol, by Envoy.
+    ExtProc,
 }

@@ -4,6 +4,7 @@ mod accept;
 mod client_quota;
 mod counts;
 mod listener;
+mod on_worker;
 mod thread;
 
 use std::cell::{Cell, RefCell};
@@ -16,6 +17,7 @@ use evenkeel::FlowControl;
 use evenkeel_identity::RequestRules;
 
 use crate::config::Config;
+use crate::gateway::flow_controls::FlowControls;
 use crate::gateway::generation::Generation;
 use crate::http1::BufferPool;
 use crate::identity::Identification;
@@ -26,20 +28,21 @@ use crate::observe::spans::Tracer;
 use crate::proxy::abandoned::{Abandoned, AbandonedWork};
 use crate::proxy::buffers::{BufferedBytes, Buffers};
 use crate::proxy::error_response::ErrorResponses;
-use crate::proxy::forward::{RequestIds, WorkerFlow};
+use crate::proxy::forward::RequestIds;
+use crate::proxy::pool::{WorkerPool, WorkerPools};
 use crate::proxy::service_times::ServiceTimes;
-use crate::proxy::upstream::Upstreams;
 use crate::timeouts::CoarseTimer;
 
 pub(crate) use client_quota::{ClientQuota, ClientQuotas, HostedConnection, OpenStream, SilentCall};
 pub(crate) use counts::{Connections, RunningRequest, RunningRequests};
-pub(crate) use listener::{ListenerRules, Listening};
+pub(crate) use listener::{ListenerRules, Listening, Spoken};
+pub(crate) use on_worker::OnWorker;
 pub(crate) use thread::{Stage, WorkerThread};
 
 /// What all workers share.
 #[derive(Debug)]
 pub(crate) struct SharedByWorkers {
-    pub(crate) flow: FlowControl,
+    pub(crate) flows: Arc<FlowControls>,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) connections: Arc<Connections>,
@@ -53,8 +56,6 @@ pub(crate) struct SharedByWorkers {
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,
-    /// The flow control under these settings, for all connections.
-    pub(crate) flow: WorkerFlow,
     pub(crate) identification: Arc<Identification>,
     pub(crate) rules: RequestRules,
     /// How the gateway's own error responses are made.
@@ -63,7 +64,8 @@ pub(crate) struct Worker {
     pub(crate) access_log: Option<Rc<AccessLog>>,
     /// Takes the spans of requests, if there is tracing.
     pub(crate) tracer: Option<Rc<Tracer>>,
-    pub(crate) upstreams: Upstreams,
+    /// The services behind the gateway.
+    pub(crate) pools: WorkerPools,
     /// How often the settings had changed when it took over.
     generation: u64,
     lasting: Rc<Lasting>,
@@ -72,6 +74,9 @@ pub(crate) struct Worker {
 /// What a worker has for as long as its thread runs, whatever the settings are: all its generations share it.
 #[derive(Debug)]
 pub(crate) struct Lasting {
+    /// Which worker it is.
+    pub(crate) index: usize,
+    /// The flow control of requests that belong to no service. The objects of all are the same.
     pub(crate) flow_control: FlowControl,
     pub(crate) metrics: WorkerMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
@@ -105,7 +110,7 @@ struct Generations {
 const ABANDONED_MIN: usize = 64;
 
 fn abandoned_max(config: &Config) -> usize {
-    ABANDONED_MIN.max(2 * config.concurrency as usize)
+    ABANDONED_MIN.max(2 * config.concurrency_of_all() as usize)
 }
 
 // === impl Worker ===
@@ -124,7 +129,8 @@ impl Worker {
             Abandoned::new(abandoned_max(config), &service_times, &timer, metrics.clone());
         let limits = &config.limits;
         let lasting = Rc::new(Lasting {
-            flow_control: shared.flow.clone(),
+            index,
+            flow_control: shared.flows.default().clone(),
             buffers: Buffers::new(
                 &shared.buffered,
                 limits.buffer_bytes,
@@ -146,8 +152,7 @@ impl Worker {
             generations: Generations::default(),
             timer,
         });
-        let upstreams = Upstreams::new(&generation.upstreams, index, config, &lasting.timer, &lasting.buffer_pool);
-        (Self::begin(lasting, generation, upstreams, 0), abandoned_work)
+        (Self::begin(lasting, generation, None), abandoned_work)
     }
 
     /// The next generation of the worker, under these settings. Connections find it when their next request arrives, as long as the
@@ -156,24 +161,23 @@ impl Worker {
         let config = &generation.config;
         self.abandoned.set_limit(abandoned_max(config));
         self.buffers.set_limits(config.limits.buffer_bytes, config.limits.buffer_bytes_per_client());
-        let upstreams = self.upstreams.next_generation(&generation.upstreams, config, &self.timer, &self.buffer_pool);
-        self.upstreams.retire(&upstreams);
-        Self::begin(Rc::clone(&self.lasting), generation, upstreams, self.generation + 1)
+        let next = Self::begin(Rc::clone(&self.lasting), generation, Some(self));
+        self.pools.retire(&next.pools);
+        next
     }
 
-    fn begin(lasting: Rc<Lasting>, settings: &Generation, upstreams: Upstreams, generation: u64) -> Rc<Self> {
+    fn begin(lasting: Rc<Lasting>, settings: &Generation, before: Option<&Self>) -> Rc<Self> {
         let Generation { config, identification, rules, access_log, spans, .. } = settings;
         let errors = Arc::new(ErrorResponses::new(config));
         let worker = Rc::new(Self {
             config: Arc::clone(config),
-            flow: WorkerFlow::new(&lasting.flow_control, rules, &errors),
+            pools: WorkerPools::new(&lasting, settings, &errors, before.map(|before| &before.pools)),
             errors,
             identification: Arc::clone(identification),
             rules: rules.clone(),
             access_log: AccessLog::new(&config.log, access_log.as_ref()).map(Rc::new),
             tracer: Tracer::new(&config.tracing, spans.as_ref()).map(Rc::new),
-            upstreams,
-            generation,
+            generation: before.map_or(0, |before| before.generation + 1),
             lasting,
         });
         worker.generations.begin(&worker);
@@ -191,6 +195,12 @@ impl Worker {
     pub(crate) fn latest(self: &Rc<Self>) -> Rc<Self> {
         let latest = if self.is_outdated() { self.generations.latest() } else { None };
         latest.unwrap_or_else(|| Rc::clone(self))
+    }
+
+    /// A service under the settings in effect.
+    #[inline]
+    pub(crate) fn latest_pool(self: &Rc<Self>, pool: Rc<WorkerPool>) -> Rc<WorkerPool> {
+        if self.is_outdated() { self.latest().pools.latest(pool) } else { pool }
     }
 
     /// Whether connections are to be closed as soon as their responses have been sent.
@@ -225,7 +235,7 @@ impl Worker {
     /// Does what is to be done from time to time.
     fn tidy(&self) {
         self.generations.flush();
-        self.upstreams.prune();
+        self.pools.prune();
     }
 
     /// Hands over log lines and spans.

@@ -136,7 +136,7 @@ async fn calls_without_a_message_have_few_seats_and_little_time() {
     .await;
     let mut settings = settings(upstream.address);
     // A quarter of them is for such calls, and one of these for each client.
-    settings.concurrency = 8;
+    settings.concurrency = Some(8.into());
     settings.timeouts.first_message = Duration::from_secs(5);
     settings.timeouts.response = Duration::from_secs(3);
     let running = start(settings).await;

@@ -70,7 +70,7 @@ impl Work {
 
 fn settings(upstream: SocketAddr) -> Config {
     let mut settings = config(&[upstream]);
-    settings.concurrency = u32::try_from(SEATS).unwrap();
+    settings.concurrency = Some((u32::try_from(SEATS).unwrap()).into());
     settings.timeouts.queue = Duration::from_secs(60);
     settings
 }

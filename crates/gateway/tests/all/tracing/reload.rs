@@ -15,7 +15,7 @@ async fn a_request_that_began_under_earlier_settings_is_traced_to_its_end() {
     client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n").await;
     begun.recv().await.unwrap();
     let mut other = on.clone();
-    other.concurrency += 1;
+    other.concurrency = Some(601.into());
     running.gateway.reconfigure(other).await.unwrap();
     leave.add_permits(1);
     assert_eq!(client.answer().await.status, 200);

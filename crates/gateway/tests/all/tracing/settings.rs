@@ -22,6 +22,7 @@ fn tracing_is_off_by_default() {
 fn all_settings_are_read_and_written() {
     let text = format!(
         "{UPSTREAM}
+concurrency: 50
 tracing:
   endpoint: https://collector.example:4318/otlp
   protocol: http

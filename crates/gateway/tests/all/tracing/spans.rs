@@ -26,7 +26,7 @@ const CLIENT: i32 = SpanKind::Client as i32;
 
 /// One level in which one request waits, with a queue and a flow for each user.
 fn narrow(mut settings: Config) -> (Config, String) {
-    settings.concurrency = 1;
+    settings.concurrency = Some(1.into());
     settings.timeouts.drain = Duration::from_millis(100);
     settings.timeouts.response = Duration::from_millis(500);
     let queues = "{queues: 8, handSize: 1, queueLengthLimit: 1}";

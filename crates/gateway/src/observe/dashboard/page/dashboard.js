@@ -8,10 +8,12 @@ const ROWS_MAX = 12; // of levels and of flow schemas, until somebody wants all
 const PAIRS = 6; // rows and columns of the matrix
 const byId = (id) => document.getElementById(id);
 const past = new Map(); // the points of each level, the oldest first
+const limits = []; // the points of the limit that finds itself, the oldest first
 let frame = null;
 let chosen = "";
 let lastFrameAt = 0;
 let pointedAt = null; // where the pointer is in the chart, as a part of its width
+let pointedAtLimit = null; // the same in the chart of the limit
 const wantsAll = { levels: false, schemas: false };
 
 // === Making elements ===
@@ -88,6 +90,9 @@ function takeFrame(data) {
       keep(level.name, { t: frame.timeMs, inUse: level.inUseMean || 0, current: level.current || 0, waiting: level.waiting || 0 });
     }
   }
+  const { limit } = frame.server;
+  if (limit) limits.push({ t: frame.timeMs, seats: limit.seats, applied: limit.applied });
+  while (limits.length && limits[0].t < frame.timeMs - KEPT_MS) limits.shift();
   if (!document.hidden) draw();
 }
 
@@ -119,6 +124,7 @@ function draw() {
   drawChoices(levels);
   drawLevels(levels);
   drawFlows(levels);
+  drawCosts(levels);
   drawDelays(levels);
   drawUpstreams();
   drawEvents();
@@ -128,6 +134,7 @@ function draw() {
     document.documentElement.dataset.usableMs = Math.round(performance.now());
   }
   drawChart(levels);
+  drawLimit();
   showLive();
 }
 
@@ -161,12 +168,22 @@ function drawDiagnosis() {
   document.title = state === "well" ? "Evenkeel" : `(${state === "slow" ? "!" : "!!"}) Evenkeel`;
 }
 
+// The fleet that the seats are shared with, if they are.
+function fleetOf(server) {
+  const fleet = server.fleet;
+  if (!fleet) {
+    return "";
+  }
+  const footing = { grant: "", floor: ", cut off from etcd: on its floor" }[fleet.footing] ?? ", etcd does not answer: no seats";
+  return `, ${number(fleet.total)} in the fleet of ${number(fleet.instances)}${footing}`;
+}
+
 function drawTotals(levels) {
   const server = frame.server;
   const lending = server.borrowing ? `, ${server.borrowing} borrowing` : "";
   setText(byId("about"), `${server.program || ""} on ${location.host}${lending}`.trim());
   const exempt = server.exempt ? `, and ${number(server.exempt)} exempt` : "";
-  byId("total-seats").replaceChildren(number(server.inUse), small(` of ${number(server.concurrency)}${exempt}`));
+  byId("total-seats").replaceChildren(number(server.inUse), small(` of ${number(server.concurrency)}${exempt}${fleetOf(server)}`));
   setText(byId("total-waiting"), number(sum(levels.map((level) => level.waiting || 0))));
   setText(byId("total-started"), number(sum(levels.map((level) => level.dispatched || 0))));
   const lost = sum(levels.map(rejected));
@@ -304,6 +321,23 @@ function drawFlows(levels) {
     });
 }
 
+// The flows whose requests cost the most, where costs count. Costs in different units are not comparable: each unit has its own rows.
+function drawCosts(levels) {
+  const costs = levels.flatMap((level) => list(level.flows).flatMap((flow) => list(flow.costs).map((cost) => ({ cost, flow, level: level.name }))));
+  const key = ({ flow, level }) => `${level}\n${flow.schema}\n${flow.distinguisher || ""}`;
+  costs.sort((a, b) => a.cost.unit.localeCompare(b.cost.unit) || b.cost.rate - a.cost.rate || key(a).localeCompare(key(b)));
+  byId("costs").hidden = costs.length === 0;
+  rows(byId("cost-rows"), costs.slice(0, ROWS).map((item, place) => ({ ...item, place })), ({ place }) => String(place),
+    () => el("tr", {}, el("td", { class: "one" }), el("td", { class: "one" }), cell("cost/s"), cell("expected/s")),
+    (row, { cost, flow, level }) => {
+      row.children[0].title = `flow schema ${flow.schema}, level ${level}`;
+      row.children[0].replaceChildren(flowName(flow), small(level));
+      setText(row.children[1], cost.unit);
+      setText(row.children[2], mean(cost.rate));
+      setText(row.children[3], mean(cost.expected));
+    });
+}
+
 // Who waits is a row, who holds the seats is a column. Figures are shares of the row: of all that this flow waited.
 function drawDelays(levels) {
   const waited = (level) => sum(list(level.delays).map((delay) => delay.seconds));
@@ -399,16 +433,13 @@ function scale(values) {
   return { top: Math.ceil(top / step) * step, step };
 }
 
-function drawChart(levels) {
-  const chart = byId("chart");
+// The axes of a chart of the last `span` milliseconds. `at` is the time at a part of its width, if it is inside.
+function axes(chart, span, values) {
   const [width, height] = [chart.clientWidth || 800, chart.clientHeight || HEIGHT];
   chart.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const now = frame.timeMs;
-  const span = spanMs(levels, now);
   const x = (t) => EDGE.left + (width - EDGE.left - EDGE.right) * Math.max(0, 1 - (now - t) / span);
-  const one = levels.find((level) => level.name === chosen);
-  const parts = one ? levelParts(one, span) : stackParts(levels, span);
-  const { top, step } = scale(parts.values);
+  const { top, step } = scale(values);
   const y = (value) => height - EDGE.bottom - ((height - EDGE.top - EDGE.bottom) * Math.min(value, top)) / top;
   const nodes = [];
   for (let value = 0; value <= top; value += step) {
@@ -422,23 +453,77 @@ function drawChart(levels) {
     const label = ago ? ago >= 60000 && ago % 30000 === 0 ? `−${ago / 60000} min` : `−${ago / 1000} s` : "now";
     nodes.push(svg("text", { x: x(now - ago), y: height - 5, "text-anchor": anchor }, label));
   }
+  const timeAt = (part) => now - span * (1 - (part * width - EDGE.left) / (width - EDGE.left - EDGE.right));
+  const at = (part) => (part === null || timeAt(part) > now || timeAt(part) < now - span ? null : timeAt(part));
+  const cursor = (t) => svg("line", { class: "cursor", x1: x(t), x2: x(t), y1: EDGE.top, y2: height - EDGE.bottom });
+  return { x, y, nodes, at, cursor };
+}
+
+function drawChart(levels) {
+  const span = spanMs(levels.map((level) => (past.get(level.name) || [])[0]));
+  const one = levels.find((level) => level.name === chosen);
+  const parts = one ? levelParts(one, span) : stackParts(levels, span);
+  const { x, y, nodes, at, cursor } = axes(byId("chart"), span, parts.values);
   for (const { kind, color, points, low, high } of parts.areas) {
     if (points.length) nodes.push(svg("path", { class: kind, fill: color, d: areaPath(points, x, (p) => y(low(p)), (p) => y(high(p))) }));
   }
   for (const { kind, points, value } of parts.lines) {
     if (points.length) nodes.push(svg("path", { class: `line ${kind}`, d: linePath(points, x, (p) => y(value(p))) }));
   }
-  const at = pointedAt === null ? null : now - span * (1 - (pointedAt * width - EDGE.left) / (width - EDGE.left - EDGE.right));
-  const isInside = at !== null && at <= now && at >= now - span;
-  if (isInside) nodes.push(svg("line", { class: "cursor", x1: x(at), x2: x(at), y1: EDGE.top, y2: height - EDGE.bottom }));
-  chart.replaceChildren(...nodes);
-  drawLegend(parts.legend);
-  setText(byId("chart-description"), isInside ? `${clock(at)}: ${parts.readAt(at)}` : parts.description);
+  const time = at(pointedAt);
+  if (time !== null) nodes.push(cursor(time));
+  byId("chart").replaceChildren(...nodes);
+  drawLegend(byId("legend"), parts.legend);
+  setText(byId("chart-description"), time !== null ? `${clock(time)}: ${parts.readAt(time)}` : parts.description);
+}
+
+// The limit that finds itself: what is believed to be right, what is in effect, and each trial with its reason.
+function drawLimit() {
+  const { limit } = frame.server;
+  byId("limit").hidden = !limit;
+  if (!limit) return;
+  const steps = list(limit.steps).filter((step) => step.timeMs >= frame.timeMs - KEPT_MS);
+  const trials = steps.filter((step) => step.tried !== undefined);
+  // Decisions tell what was before this page was opened.
+  const before = steps.filter((step) => !limits.length || step.timeMs < limits[0].t);
+  const known = before.flatMap((step) => [{ t: step.timeMs, seats: step.from }, { t: step.timeMs, seats: step.to }]);
+  const believed = [...known, ...limits];
+  const span = spanMs([believed[0], limits[0]]);
+  const ceiling = limit.ceiling || null;
+  const values = [...believed.map((p) => p.seats), ...limits.map((p) => p.applied), ...trials.map((step) => step.tried)];
+  const { x, y, nodes, at, cursor } = axes(byId("limit-chart"), span, values);
+  const ends = [{ t: frame.timeMs - span }, { t: frame.timeMs }];
+  if (ceiling) nodes.push(svg("path", { class: "line ceiling", d: linePath(ends, x, () => y(ceiling)) }));
+  nodes.push(svg("path", { class: "line applied", d: linePath(limits, x, (p) => y(p.applied)) }));
+  nodes.push(svg("path", { class: "line current", d: linePath(believed, x, (p) => y(p.seats)) }));
+  for (const step of trials) {
+    const kind = step.to === step.tried ? "taken" : "not-taken";
+    nodes.push(svg("circle", { class: kind, cx: x(step.timeMs), cy: y(step.tried), r: 3.5 }, svg("title", {}, `${clock(step.timeMs)}: ${step.text}`)));
+  }
+  const time = at(pointedAtLimit);
+  if (time !== null) nodes.push(cursor(time));
+  byId("limit-chart").replaceChildren(...nodes);
+  const bounds = `of ${number(limit.least)} to ${number(limit.most)}`;
+  setText(byId("limit-now"), `${count(limit.applied, "seat", "seats")}, ${bounds}; ${limit.phase.replace("-", " ")}${limit.isHeldDown ? ", held down by the service's own metric" : ""}`);
+  const decided = (t) => steps.filter((step) => step.timeMs <= t).pop();
+  const latest = decided(frame.timeMs);
+  const then = time === null ? null : decided(time);
+  const point = time === null ? null : pointAt(believed, time);
+  setText(byId("limit-why"), time !== null ? `${clock(time)}: ${number(point ? Math.round(point.seats) : 0)} seats${then ? `; ${clock(then.timeMs)} ${then.text}` : ""}`
+    : latest ? `${clock(latest.timeMs)}: ${latest.text}` : "Nothing has been tried yet: no request had to wait for long.");
+  drawLegend(byId("limit-legend"), [["current", "found"], ["applied", "in effect"], ["taken", "trial, taken"], ["not-taken", "trial, not taken"],
+    ...(ceiling ? [["ceiling", `ceiling ${number(Math.round(ceiling))}: more did harm`]] : [])]);
+  const key = String(latest ? latest.number : 0);
+  if (byId("limit-steps").dataset.key !== key) {
+    byId("limit-steps").dataset.key = key;
+    byId("limit-steps").replaceChildren(...[...steps].reverse().map((step) => el("li", { value: step.number }, `${clock(step.timeMs)} ${step.text}`)));
+  }
 }
 
 // The shortest time that has all that is remembered: a gateway that has just started has little.
-function spanMs(levels, now) {
-  const oldest = Math.min(now, ...levels.map((level) => (past.get(level.name) || [{ t: now }])[0].t));
+function spanMs(firstPoints) {
+  const now = frame.timeMs;
+  const oldest = Math.min(now, ...firstPoints.filter(Boolean).map((point) => point.t));
   return [60000, 120000, 300000, KEPT_MS].find((span) => now - oldest <= span) || KEPT_MS;
 }
 
@@ -531,15 +616,14 @@ function levelParts(level, kept) {
   return { areas, lines, values, legend, readAt, description: `${level.name}: ${seatText(level)}.` };
 }
 
-function drawLegend(entries) {
-  const legend = byId("legend");
+function drawLegend(legend, entries) {
   const key = JSON.stringify(entries);
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;
   legend.replaceChildren(...entries.map(([kind, name, color]) => {
     const isArea = ["area", "own", "borrowed", "lent"].includes(kind);
     const sample = isArea ? svg("rect", { class: kind, fill: color, width: 18, height: 10, rx: 2 })
-      : svg("path", { class: `line ${kind}`, d: "M0 5H18" });
+      : kind.endsWith("taken") ? svg("circle", { class: kind, cx: 9, cy: 5, r: 3.5 }) : svg("path", { class: `line ${kind}`, d: "M0 5H18" });
     return el("li", {}, svg("svg", { viewBox: "0 0 18 10", "aria-hidden": "true" }, sample), name);
   }));
 }
@@ -599,7 +683,13 @@ byId("chart").addEventListener("pointermove", (event) => {
   point((event.clientX - left) / width);
 });
 byId("chart").addEventListener("pointerleave", () => point(null));
-addEventListener("resize", () => { if (frame) drawChart(list(frame.levels)); });
+const pointAtLimit = (at) => { pointedAtLimit = at; if (frame) drawLimit(); };
+byId("limit-chart").addEventListener("pointermove", (event) => {
+  const { left, width } = byId("limit-chart").getBoundingClientRect();
+  pointAtLimit((event.clientX - left) / width);
+});
+byId("limit-chart").addEventListener("pointerleave", () => pointAtLimit(null));
+addEventListener("resize", () => { if (frame) { drawChart(list(frame.levels)); drawLimit(); } });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && chosen && event.target.tagName !== "INPUT") choose(chosen);
 });

@@ -80,6 +80,8 @@ impl Bench {
             objects_are_refused: self.objects_are_refused,
             buffered: self.buffered,
             buffer_limit: self.buffer_limit,
+            limit: None,
+            fleet: None,
         };
         self.recorder.record(seen, time_ms, &mut self.history)
     }

@@ -371,7 +371,7 @@ impl<'a> Trouble<'a> {
     }
 }
 
-/// Who holds most of the seats at the end of the last frame.
+/// The flow that holds most of the seats at the end of the last frame.
 #[expect(clippy::cast_precision_loss, reason = "numbers of seats")]
 fn holder(level: &Level) -> Option<&Flow> {
     let most = level.flows.iter().max_by_key(|flow| flow.held)?;

@@ -23,32 +23,41 @@ struct Watched {
 pub(crate) async fn compare_upstreams(mut generations: watch::Receiver<Arc<Generation>>) {
     let mut looks = interval(judge::PERIOD);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut all: Vec<Watched> = Vec::new();
+    // Upstreams are compared with others of the same pool.
+    let mut pools: Vec<Vec<Watched>> = Vec::new();
     loop {
         let settings = Arc::clone(&generations.borrow_and_update());
-        all = follow(all, &settings.upstreams);
-        if all.len() < 2 {
-            for watched in &all {
-                watched.upstream.health.set_patience(None);
-            }
+        let mut before = pools.into_iter().flatten().collect();
+        pools = settings.pools.iter().map(|pool| follow(&mut before, &pool.upstreams)).collect();
+        let (mut many, alone): (Vec<_>, Vec<_>) = pools.into_iter().partition(|all| all.len() > 1);
+        for watched in alone.iter().flatten() {
+            watched.upstream.health.set_patience(None);
+        }
+        if many.is_empty() {
             drop(settings);
             if generations.changed().await.is_err() {
                 return;
             }
+            pools = alone;
             continue;
         }
         while matches!(generations.has_changed(), Ok(false)) {
             looks.tick().await;
-            look(Instant::now(), &settings, &mut all);
+            let now = Instant::now();
+            for all in &mut many {
+                look(now, &settings, all);
+            }
         }
         if generations.has_changed().is_err() {
             return;
         }
+        many.extend(alone);
+        pools = many;
     }
 }
 
 /// The upstreams that there are now. What is known of those that stay is kept.
-fn follow(mut before: Vec<Watched>, upstreams: &[Arc<UpstreamTarget>]) -> Vec<Watched> {
+fn follow(before: &mut Vec<Watched>, upstreams: &[Arc<UpstreamTarget>]) -> Vec<Watched> {
     let watched = |upstream: &Arc<UpstreamTarget>| {
         let known = before.iter().position(|watched| Arc::ptr_eq(&watched.upstream, upstream));
         let new =

@@ -1,6 +1,6 @@
 //! `judge`: compares upstreams by what comes back from them, and says which are to get no requests for a while.
 //!
-//! It has no clock and no network. A caller looks at the counters of all upstreams some times a second and passes them on, with
+//! The judge has no clock and no network. A caller looks at the counters of all upstreams some times a second and passes them on, with
 //! the time. Memory does not grow: a [`TrackRecord`] has a fixed size.
 //!
 //! What all upstreams do alike is the service's fault or the clients', and no upstream is ejected for it; see

@@ -41,7 +41,7 @@ pub(super) struct Health {
 /// How a request failed that got no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unanswered {
-    /// There was no connection, or it was closed.
+    /// The connection could not be made, or was closed.
     Connection,
     /// The response did not come in time, or is no HTTP.
     Response,

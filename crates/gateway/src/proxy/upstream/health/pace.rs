@@ -58,7 +58,7 @@ impl Pace {
 
     /// A request has failed, or its response says so.
     pub(crate) fn note_failure(&self) {
-        // One that has done nothing but fail is left to the judge, who needs to see some more of it.
+        // An upstream that has only failed is left to the judge, who needs to see more of its responses.
         if let Some(mean) = self.mean() {
             self.add((FAILURE.as_secs_f64() * 1e9).ln(), mean, FAILURE_WEIGHT);
         }

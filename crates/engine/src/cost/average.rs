@@ -1,0 +1,72 @@
+//! `Average`: what requests of a class have cost lately (CO-3).
+
+/// An average in which the newest request has a weight of 1/8, and of the first eight requests each the same.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Average {
+    mean: f64,
+    seen: u64,
+}
+
+/// The weight of the newest request is one over this.
+const WEIGHT: u64 = 8;
+/// One request moves an average by at most this factor.
+const FACTOR_MAX: f64 = 4.0;
+
+// === impl Average ===
+
+impl Average {
+    #[inline]
+    pub(super) fn learn(&mut self, cost: f64) {
+        self.seen = self.seen.saturating_add(1);
+        #[expect(clippy::cast_precision_loss, reason = "at most 8")]
+        let weight = 1.0 / self.seen.min(WEIGHT) as f64;
+        let moved = self.mean + (cost - self.mean) * weight;
+        // From nothing, everything is more than fourfold: the second request of a class whose first one was free says what it costs.
+        self.mean = if self.mean > 0.0 { moved.clamp(self.mean / FACTOR_MAX, self.mean * FACTOR_MAX) } else { moved };
+    }
+
+    #[inline]
+    pub(super) fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    #[inline]
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn co_3_the_first_eight_count_alike_and_later_ones_an_eighth() {
+        let mut average = Average::default();
+        for cost in 1..=8 {
+            average.learn(f64::from(cost));
+        }
+        assert!((average.mean() - 4.5).abs() < 1e-12);
+        average.learn(12.5);
+        assert!((average.mean() - 5.5).abs() < 1e-12);
+        assert_eq!(average.seen(), 9);
+    }
+
+    #[test]
+    fn co_3_one_request_moves_it_at_most_fourfold() {
+        let mut average = Average::default();
+        average.learn(1.0);
+        average.learn(1e12);
+        assert!((average.mean() - 4.0).abs() < 1e-12);
+        average.learn(0.0);
+        assert!(average.mean() >= 1.0);
+    }
+
+    #[test]
+    fn a_class_that_was_free_can_become_dear() {
+        let mut average = Average::default();
+        average.learn(0.0);
+        average.learn(10.0);
+        assert!((average.mean() - 5.0).abs() < 1e-12);
+    }
+}

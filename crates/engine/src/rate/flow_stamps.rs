@@ -1,0 +1,198 @@
+//! `FlowStamps`: one time stamp a flow, for as many flows as there are, in bounded memory (RL-4).
+
+use super::rate_limit::{OverRate, RateLimit};
+use crate::time::{Instant, Nanos};
+
+/// The stamps of the flows that have taken something lately.
+///
+/// A flow whose stamp is in the past is at rest: it is like one that was never there, so it is forgotten when its place is needed.
+/// Where all places are taken by flows that are not at rest, those keep theirs, and a newcomer passes without one.
+#[derive(Debug, Clone)]
+pub struct FlowStamps {
+    /// Open addressing: a flow is at the first place behind its hash that is its own. No place is emptied but by [`rehash`](Self::rehash).
+    slots: Vec<Slot>,
+    used: usize,
+    flows_max: usize,
+    /// How many newcomers found no place since it was last looked for flows at rest.
+    turned_away: usize,
+}
+
+/// How a flow stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Standing {
+    /// How much it may take at once.
+    pub left: u64,
+    /// How long until it is at rest, in nanoseconds.
+    pub rests_in: Nanos,
+}
+
+/// A flow and its stamp; flow 0 is a free place.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    flow: u64,
+    stamp: Instant,
+}
+
+/// Where a flow is, or would be.
+enum FoundSlot {
+    Own(usize),
+    /// A place for it: free, or of a flow at rest.
+    Free(usize),
+}
+
+const SLOTS_MIN: usize = 16;
+
+// === impl FlowStamps ===
+
+impl FlowStamps {
+    /// Remembers so many flows at most, sixteen bytes each, in a table that is at most three quarters full.
+    pub fn new(flows_max: usize) -> Self {
+        Self { slots: Vec::new(), used: 0, flows_max: flows_max.max(1), turned_away: 0 }
+    }
+
+    /// A request of a flow asks to pass, and would wait until `latest` for that. Tells when it may; then the rate has been taken.
+    pub fn take(
+        &mut self,
+        limit: &RateLimit,
+        flow: u64,
+        cost: u64,
+        now: Instant,
+        latest: Instant,
+    ) -> Result<Instant, OverRate> {
+        let flow = named(flow);
+        let place = self.find(flow, now);
+        let stamp = match place {
+            Some(FoundSlot::Own(index)) => Some(self.slots[index].stamp),
+            _ => None,
+        };
+        let (at, stamp) = limit.pass(stamp, now, cost);
+        if at > latest.max(now) {
+            return Err(OverRate { conforms_at: at });
+        }
+        match place {
+            Some(FoundSlot::Own(index)) => self.slots[index].stamp = stamp,
+            Some(FoundSlot::Free(index)) if self.has_room_for(index) => self.put(index, flow, stamp),
+            _ => self.make_room_for(flow, stamp, now),
+        }
+        Ok(at)
+    }
+
+    /// What a request of a flow took turns out to be too little by that much, or too much if it is below zero (RL-3). A request that
+    /// leaves before its time gives back what it took.
+    pub fn correct(&mut self, limit: &RateLimit, flow: u64, more: i64, now: Instant) {
+        let (flow, span) = (named(flow), limit.span_of(more.unsigned_abs()));
+        match self.find(flow, now) {
+            Some(FoundSlot::Own(index)) => {
+                let stamp = &mut self.slots[index].stamp;
+                *stamp = if more < 0 { *stamp + -span } else { (*stamp).max(now) + span };
+            }
+            // It was at rest, or has no place: there is nothing to give back.
+            _ if more <= 0 => {}
+            Some(FoundSlot::Free(index)) if self.has_room_for(index) => self.put(index, flow, now + span),
+            _ => self.make_room_for(flow, now + span, now),
+        }
+    }
+
+    /// How a flow stands.
+    pub fn standing(&self, limit: &RateLimit, flow: u64, now: Instant) -> Standing {
+        let stamp = match self.find(named(flow), now) {
+            Some(FoundSlot::Own(index)) => Some(self.slots[index].stamp),
+            _ => None,
+        };
+        Standing { left: limit.left(stamp, now), rests_in: stamp.map_or(0, |stamp| (stamp - now).max(0)) }
+    }
+
+    /// How many flows are remembered that are not at rest. Looks at all of them.
+    pub fn debtors(&self, now: Instant) -> usize {
+        self.slots.iter().filter(|slot| slot.flow != 0 && slot.stamp > now).count()
+    }
+
+    /// The memory of the table, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>()
+    }
+
+    /// The place of a flow, or else the first one that it could have: an empty one, or one of a flow at rest. A flow whose own stamp is
+    /// in the past has its own place, which is as good as a free one.
+    #[inline]
+    fn find(&self, flow: u64, now: Instant) -> Option<FoundSlot> {
+        let mask = self.slots.len().checked_sub(1)?;
+        #[expect(clippy::cast_possible_truncation, reason = "the mask is for what is lost")]
+        let mut index = (flow as usize) & mask;
+        let mut at_rest = None;
+        loop {
+            let slot = self.slots[index];
+            if slot.flow == flow {
+                return Some(FoundSlot::Own(index));
+            }
+            if slot.flow == 0 {
+                return Some(FoundSlot::Free(at_rest.unwrap_or(index)));
+            }
+            if at_rest.is_none() && slot.stamp <= now {
+                at_rest = Some(index);
+            }
+            // There is always a free place: the table is never full.
+            index = (index + 1) & mask;
+        }
+    }
+
+    /// Whether a place can be taken without filling the table too much.
+    #[inline]
+    fn has_room_for(&self, index: usize) -> bool {
+        self.slots[index].flow != 0 || self.used < self.capacity()
+    }
+
+    #[inline]
+    fn put(&mut self, index: usize, flow: u64, stamp: Instant) {
+        self.used += usize::from(self.slots[index].flow == 0);
+        self.slots[index] = Slot { flow, stamp };
+    }
+
+    fn capacity(&self) -> usize {
+        (self.slots.len() / 4 * 3).min(self.flows_max)
+    }
+
+    /// Forgets the flows at rest and makes the table larger if there are too many others, and then takes this one in.
+    #[cold]
+    fn make_room_for(&mut self, flow: u64, stamp: Instant, now: Instant) {
+        let is_largest = self.capacity() == self.flows_max;
+        if is_largest && self.used >= self.flows_max {
+            // To look at all flows for each newcomer would cost more than what they ask for.
+            self.turned_away += 1;
+            if self.turned_away < self.flows_max / 8 {
+                return;
+            }
+        }
+        self.turned_away = 0;
+        self.rehash(now);
+        if self.used < self.capacity()
+            && let Some(FoundSlot::Free(index)) = self.find(flow, now)
+        {
+            self.put(index, flow, stamp);
+        }
+    }
+
+    /// A table with those that are not at rest, half full.
+    fn rehash(&mut self, now: Instant) {
+        let kept = self.debtors(now);
+        let slots_max = (self.flows_max.div_ceil(3) * 4).next_power_of_two();
+        let slots = (kept * 2 + 1).next_power_of_two().clamp(SLOTS_MIN, slots_max.max(SLOTS_MIN));
+        let before = std::mem::replace(&mut self.slots, vec![Slot::default(); slots]);
+        self.used = 0;
+        for slot in before {
+            if slot.flow != 0
+                && slot.stamp > now
+                && let Some(FoundSlot::Free(index)) = self.find(slot.flow, now)
+            {
+                self.put(index, slot.flow, slot.stamp);
+            }
+        }
+    }
+}
+
+/// The name of a flow in the table, where 0 is nobody.
+#[inline]
+fn named(flow: u64) -> u64 {
+    if flow == 0 { 1 } else { flow }
+}

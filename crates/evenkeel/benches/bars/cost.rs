@@ -1,0 +1,181 @@
+//! What costs and rates cost a request of the library, and a rate beside nginx's `limit_req`, both in real time.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use evenkeel::request::{FlowRequest, Patience};
+use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
+use evenkeel_bars::{Bar, Bars, nanos_per_operation};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::{ROUND, now};
+
+const PORT: u16 = 19_329;
+const SECONDS: f64 = 60.0;
+
+/// What came of the requests that were sent to somebody.
+#[derive(Default)]
+struct Tally {
+    accepted: AtomicU32,
+    rejected: AtomicU32,
+}
+
+/// nginx, until it is dropped.
+struct Nginx {
+    child: Child,
+    folder: std::path::PathBuf,
+}
+
+pub(crate) fn bars(bars: &mut Bars) {
+    if !bars.wants("cost: ") {
+        return;
+    }
+    let off = request("");
+    bars.measure("cost: admit and finish, nothing said of costs and rates", "ns", || (off, Bar::None));
+    let learnt = "evenkeel.dev/cost: tokens, evenkeel.dev/seats: learnt, evenkeel.dev/cost-per-seat: '10'";
+    bars.measure("cost: the same with learnt costs, a request more", "ns", || {
+        (request(learnt) - off, Bar::AtMost(60.0, "ns"))
+    });
+    bars.measure("cost: the same with a rate, a request more", "ns", || {
+        (request("evenkeel.dev/rate: 1000000000/s") - off, Bar::AtMost(40.0, "ns"))
+    });
+    let (own, nginx) = beside_nginx();
+    let off_rate =
+        |tally: &Tally| 100.0 * (f64::from(tally.accepted.load(Ordering::Relaxed)) / (100.0 * SECONDS) - 1.0);
+    bars.measure("cost: 100/s, burst 10, at 1.2 × Poisson for 60 s: accepted off the rate", "%", || {
+        (off_rate(&own).abs(), Bar::AtMost(0.5, "%"))
+    });
+    let rejected = |tally: &Tally| f64::from(tally.rejected.load(Ordering::Relaxed));
+    bars.measure("cost: the same: rejected", "requests", || (rejected(&own), Bar::AtMost(0.0, "requests")));
+    if let Some(nginx) = nginx {
+        bars.measure("cost: nginx limit_req beside it: accepted off the rate", "%", || (off_rate(&nginx), Bar::None));
+        bars.measure("cost: nginx limit_req beside it: rejected", "requests", || (rejected(&nginx), Bar::None));
+    }
+}
+
+fn controlled(annotations: &str) -> FlowControl {
+    let objects = format!(
+        "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {{name: api, annotations: {{evenkeel.dev/queuing: per-flow, evenkeel.dev/wait-limit: 60s}}}}
+spec: {{type: Limited, limited: {{nominalConcurrencyShares: 1000, limitResponse: {{type: Queue, queuing: {{}}}}}}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {{name: users, annotations: {{{annotations}}}}}
+spec:
+  matchingPrecedence: 100
+  priorityLevelConfiguration: {{name: api}}
+  distinguisherMethod: {{type: ByUser}}
+  rules:
+  - subjects: [{{kind: Group, group: {{name: '*'}}}}]
+    nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]
+"
+    );
+    FlowControl::builder().server_concurrency(1000).drive_by_hand().objects(&*objects).build()
+}
+
+/// How long a request takes that is let in and ends, in nanoseconds.
+fn request(annotations: &str) -> f64 {
+    let flow = controlled(annotations);
+    let (user, info) = (User::new("alice", ["system:authenticated"]), RequestInfo::for_path("get", "/orders"));
+    let attributes = Attributes { user: &user, request: &info };
+    nanos_per_operation(ROUND, || {
+        for _ in 0..ROUND {
+            let permit = now(flow.admit(attributes, WorkEstimate::ONE_SEAT)).expect("a seat");
+            permit.add_cost(7.0);
+            drop(permit);
+        }
+    })
+}
+
+/// Sends the same requests to both at the same times.
+fn beside_nginx() -> (Arc<Tally>, Option<Arc<Tally>>) {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let (own, other) = (Arc::<Tally>::default(), Arc::<Tally>::default());
+    let nginx = Nginx::start();
+    runtime.block_on(async {
+        let flow = controlled("evenkeel.dev/rate: 100/s;burst=10");
+        let (begun, mut at, mut state) = (tokio::time::Instant::now(), 0.0, 7u64);
+        loop {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let uniform = (state >> 11) as f64 / (1u64 << 53) as f64;
+            at -= (1.0 - uniform).ln() / 120.0;
+            if at >= SECONDS {
+                break;
+            }
+            tokio::time::sleep_until(begun + Duration::from_secs_f64(at)).await;
+            let (user, info) = (User::new("alice", ["system:authenticated"]), RequestInfo::for_path("get", "/orders"));
+            let patience = Patience::default().waits_at_most(Duration::from_secs(60));
+            let arrived =
+                flow.arrive_request(FlowRequest::new(Attributes { user: &user, request: &info }).patience(patience));
+            let tally = Arc::clone(&own);
+            tokio::spawn(async move { tally.count(arrived.await.is_ok()) });
+            if nginx.is_some() {
+                let tally = Arc::clone(&other);
+                tokio::spawn(async move { tally.count(get().await == Some(200)) });
+            }
+        }
+        tokio::time::sleep_until(begun + Duration::from_secs_f64(SECONDS)).await;
+    });
+    runtime.shutdown_background();
+    (own, nginx.map(|_| other))
+}
+
+/// The status of a request to nginx.
+async fn get() -> Option<u16> {
+    let mut stream = TcpStream::connect(("127.0.0.1", PORT)).await.ok()?;
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await.ok()?;
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.ok()?;
+    std::str::from_utf8(&head[9..]).ok()?.parse().ok()
+}
+
+// === impl Tally ===
+
+impl Tally {
+    fn count(&self, is_accepted: bool) {
+        let count = if is_accepted { &self.accepted } else { &self.rejected };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// === impl Nginx ===
+
+impl Nginx {
+    /// `None` if it is not installed.
+    fn start() -> Option<Self> {
+        let folder = std::env::temp_dir().join(format!("evenkeel-bench-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("html")).ok()?;
+        std::fs::write(folder.join("html/index.html"), "hello").ok()?;
+        let settings = format!(
+            "daemon off; worker_processes 1; pid nginx.pid; events {{}}\nhttp {{ access_log off; client_body_temp_path t1; proxy_temp_path t2; \
+             fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;\nlimit_req_zone $host zone=k:1m rate=100r/s; limit_req_status 429;\n\
+             server {{ listen 127.0.0.1:{PORT}; root html; location / {{ limit_req zone=k burst=10; }} }} }}\n"
+        );
+        std::fs::write(folder.join("nginx.conf"), settings).ok()?;
+        let mut command = Command::new("nginx");
+        command.arg("-p").arg(&folder).args(["-c", "nginx.conf", "-e", "error.log"]).stderr(Stdio::null());
+        let child = command.spawn().ok()?;
+        let is_up = (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            std::net::TcpStream::connect(("127.0.0.1", PORT)).is_ok()
+        });
+        let nginx = Self { child, folder };
+        is_up.then_some(nginx)
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // Its workers end with it.
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

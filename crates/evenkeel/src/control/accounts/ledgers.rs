@@ -1,0 +1,232 @@
+//! What is kept of costs and rates for as long as a flow schema is there, whatever becomes of the rest of the objects.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel_api::annotations::CostUnit;
+use evenkeel_engine::Schema;
+use evenkeel_engine::cost::{LearntCosts, SeatTimePrice};
+
+use super::flow_rates::FlowRates;
+use super::schema_accounts::SchemaAccounts;
+use crate::control::retry::seed;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+
+/// What a level keeps for the flow schemas that lead to it.
+#[derive(Debug)]
+pub(crate) struct LevelAccounts {
+    learnt: Arc<Mutex<LearntCosts>>,
+    ledgers: Mutex<Ledgers>,
+}
+
+/// By the names of the schemas; costs by their units, too: a number of bytes says nothing of tokens.
+#[derive(Debug, Default)]
+struct Ledgers {
+    rates: HashMap<Box<str>, Arc<RateLedger>>,
+    costs: HashMap<Box<str>, Vec<(CostUnit, Arc<CostLedger>)>>,
+}
+
+/// The rates of the flows of a schema.
+#[derive(Debug, Default)]
+pub(crate) struct RateLedger {
+    pub(super) stamps: FlowRates,
+    counts: Mutex<RateCounts>,
+}
+
+/// The costs of the requests of a schema that are counted in one unit.
+#[derive(Debug)]
+pub(crate) struct CostLedger {
+    /// The bits of the seat-nanoseconds that a unit costs; of no number as long as that is unknown. Requests that arrive read it without the
+    /// lock.
+    per_unit: AtomicU64,
+    books: Mutex<CostBooks>,
+}
+
+/// What follows from the costs of requests that have ended.
+#[derive(Debug, Default)]
+struct CostBooks {
+    price: SeatTimePrice,
+    counts: CostCounts,
+}
+
+/// What is counted of the rates of a flow schema.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RateCounts {
+    /// How many requests waited for their rate.
+    pub(crate) delayed: u64,
+    /// For how long, in all.
+    pub(crate) delay: Duration,
+    /// How many do so now.
+    pub(crate) waiting: u64,
+}
+
+/// What is counted of the costs of a flow schema.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CostCounts {
+    /// What all requests cost that have ended.
+    pub(crate) cost: f64,
+    /// What they were expected to cost.
+    pub(crate) expected: f64,
+}
+
+/// What is counted of the flow schemas of one level.
+#[derive(Debug, Clone, Default)]
+#[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "metrics alone show it"))]
+pub(crate) struct AccountSample {
+    pub(crate) level: Box<str>,
+    /// Of the schemas whose flows have a rate.
+    pub(crate) rates: Vec<(Box<str>, RateCounts)>,
+    /// Of the schemas whose costs count, with the word for their unit.
+    pub(crate) costs: Vec<(Box<str>, &'static str, CostCounts)>,
+    /// How many classes the level has learnt the costs of.
+    pub(crate) classes: usize,
+}
+
+// === impl LevelAccounts ===
+
+impl LevelAccounts {
+    /// The accounts of a schema that leads to the level, for requests whose routes do not say what their cost is counted in; `None` if it
+    /// has none.
+    pub(crate) fn of(&self, schema: &Schema) -> Option<Arc<SchemaAccounts>> {
+        let unit = schema.terms.as_deref()?.counts();
+        Some(self.in_unit(schema, unit))
+    }
+
+    /// The accounts of a schema for requests whose route says what their cost is counted in; `None` if the schema says it itself, or if
+    /// nothing depends on it.
+    #[cold]
+    pub(crate) fn of_route(&self, schema: &Schema, unit: &CostUnit) -> Option<Arc<SchemaAccounts>> {
+        let terms = schema.terms.as_deref();
+        let has_own = terms.is_some_and(|terms| terms.own_unit().is_some());
+        // To be charged by the time is what happens anyway.
+        let is_usual = *unit == CostUnit::Time;
+        (!has_own && !is_usual).then(|| self.in_unit(schema, Some(unit.clone())))
+    }
+
+    fn in_unit(&self, schema: &Schema, unit: Option<CostUnit>) -> Arc<SchemaAccounts> {
+        let mut ledgers = self.ledgers();
+        let has_rate = schema.terms.as_deref().is_some_and(|terms| terms.rate.is_some());
+        let rates = has_rate.then(|| Arc::clone(ledgers.rates.entry(schema.name.clone()).or_default()));
+        let costs = unit.map(|unit| {
+            let kept = ledgers.costs.entry(schema.name.clone()).or_default();
+            let ledger = match kept.iter().find(|(kept, _)| *kept == unit) {
+                Some((_, ledger)) => Arc::clone(ledger),
+                None => {
+                    let ledger = Arc::default();
+                    kept.push((unit.clone(), Arc::clone(&ledger)));
+                    ledger
+                }
+            };
+            (unit, ledger)
+        });
+        drop(ledgers);
+        Arc::new(SchemaAccounts::new(schema, rates, costs, &self.learnt))
+    }
+
+    /// Forgets what was kept for flow schemas that are not among these, and for units that they do not count in any more.
+    pub(crate) fn keep_only<'a>(&self, schemas: impl FnOnce() -> Vec<&'a Schema>) {
+        let mut ledgers = self.ledgers();
+        if ledgers.rates.is_empty() && ledgers.costs.is_empty() {
+            return;
+        }
+        let schemas = schemas();
+        let found = |name: &str| schemas.iter().find(|schema| *schema.name == *name);
+        let has_rate = |schema: &&Schema| schema.terms.as_deref().is_some_and(|terms| terms.rate.is_some());
+        ledgers.rates.retain(|name, _| found(name).is_some_and(has_rate));
+        ledgers.costs.retain(|name, kept| {
+            let Some(schema) = found(name) else { return false };
+            if let Some(own) = schema.terms.as_deref().and_then(evenkeel_engine::Terms::own_unit) {
+                kept.retain(|(unit, _)| *unit == own);
+            }
+            !kept.is_empty()
+        });
+    }
+
+    /// What is counted of all of them; `None` if nothing is.
+    pub(crate) fn sample(&self, level: &str) -> Option<AccountSample> {
+        let ledgers = self.ledgers();
+        if ledgers.rates.is_empty() && ledgers.costs.is_empty() {
+            return None;
+        }
+        let rates = ledgers.rates.iter().map(|(name, ledger)| (name.clone(), *ledger.counts()));
+        let costs = ledgers.costs.iter().flat_map(|(name, kept)| {
+            // Services may report their costs in several headers.
+            let mut sums: Vec<(&'static str, CostCounts)> = Vec::new();
+            for (unit, ledger) in kept {
+                let (noun, counts) = (unit.noun(), ledger.counts());
+                match sums.iter_mut().find(|(kept, _)| *kept == noun) {
+                    Some((_, sum)) => {
+                        sum.cost += counts.cost;
+                        sum.expected += counts.expected;
+                    }
+                    None => sums.push((noun, counts)),
+                }
+            }
+            sums.into_iter().map(|(noun, counts)| (name.clone(), noun, counts))
+        });
+        let mut sample = AccountSample {
+            level: level.into(),
+            rates: rates.collect(),
+            costs: costs.collect(),
+            classes: self.learnt.lock().unwrap_or_else(PoisonError::into_inner).len(),
+        };
+        sample.rates.sort_by(|(one, _), (other, _)| one.cmp(other));
+        sample.costs.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+        Some(sample)
+    }
+
+    fn ledgers(&self) -> MutexGuard<'_, Ledgers> {
+        self.ledgers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for LevelAccounts {
+    fn default() -> Self {
+        Self { learnt: Arc::new(Mutex::new(LearntCosts::new(seed(0)))), ledgers: Mutex::default() }
+    }
+}
+
+// === impl RateLedger ===
+
+impl RateLedger {
+    pub(crate) fn counts(&self) -> MutexGuard<'_, RateCounts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl CostLedger ===
+
+impl CostLedger {
+    fn counts(&self) -> CostCounts {
+        self.books().counts
+    }
+
+    /// The seat-nanoseconds that a unit costs, if that is known.
+    pub(super) fn per_unit(&self) -> Option<f64> {
+        let per_unit = f64::from_bits(self.per_unit.load(Ordering::Relaxed));
+        (!per_unit.is_nan()).then_some(per_unit)
+    }
+
+    /// A request has ended that cost so much and was expected to cost so much. `seat_time`: how long it held its seats, if the price follows
+    /// from that.
+    pub(super) fn note(&self, cost: f64, expected: f64, seat_time: Option<f64>) {
+        let mut books = self.books();
+        books.counts.cost += cost;
+        books.counts.expected += expected;
+        if let Some(seat_time) = seat_time {
+            books.price.learn(seat_time, cost);
+            self.per_unit.store(books.price.per_unit().unwrap_or(f64::NAN).to_bits(), Ordering::Relaxed);
+        }
+    }
+
+    fn books(&self) -> MutexGuard<'_, CostBooks> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for CostLedger {
+    fn default() -> Self {
+        Self { per_unit: AtomicU64::new(f64::NAN.to_bits()), books: Mutex::default() }
+    }
+}

@@ -1,0 +1,13 @@
+//! What requests cost and how much their flows may take, for flow schemas whose objects say something of that (CO, RL). Requests of all
+//! other schemas never come here.
+
+mod flow_rates;
+mod ledgers;
+mod request_account;
+mod schema_accounts;
+mod throttled;
+
+pub(crate) use ledgers::{AccountSample, LevelAccounts};
+pub(crate) use request_account::{RequestAccount, Taken};
+pub(crate) use schema_accounts::SchemaAccounts;
+pub(crate) use throttled::{Throttled, ThrottledRequest, Wait};

@@ -1,0 +1,129 @@
+//! `RequestAccount`: what a request was expected to cost and what has arisen, until it ends.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::LocalKey;
+
+use evenkeel_api::annotations::CostUnit;
+use evenkeel_engine::cost::{Adjustment, CostAccount, CostClass, Settlement};
+use evenkeel_engine::time::{Instant, SECOND};
+
+use super::schema_accounts::SchemaAccounts;
+use crate::control::cost_source::Meter;
+use crate::control::reused_box::{Reusable, SpareBoxes};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The account of a request whose cost counts.
+#[derive(Debug)]
+pub(crate) struct RequestAccount {
+    pub(crate) schema: Arc<SchemaAccounts>,
+    class: CostClass,
+    taken: Taken,
+    /// Who counts what it costs, if that is not for the layer or the service.
+    pub(crate) meter: Option<Meter>,
+    state: Mutex<CostAccount>,
+    /// Whether its response has begun and has not ended: if it ends so, it was cut off.
+    is_unfinished: AtomicBool,
+}
+
+/// What a request took of the rate of its flow.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Taken {
+    pub(crate) flow: u64,
+    pub(crate) amount: u64,
+}
+
+thread_local! {
+    static SPARE: SpareBoxes<RequestAccount> = const { RefCell::new(Vec::new()) };
+}
+
+// === impl RequestAccount ===
+
+impl Reusable for RequestAccount {
+    #[inline]
+    fn spare() -> &'static LocalKey<SpareBoxes<Self>> {
+        &SPARE
+    }
+}
+
+impl RequestAccount {
+    pub(crate) fn new(
+        schema: &Arc<SchemaAccounts>,
+        class: CostClass,
+        expected: Option<f64>,
+        meter: Option<Meter>,
+        taken: Taken,
+        seats: u32,
+    ) -> Self {
+        let state = CostAccount::open(expected.unwrap_or_default(), seats, schema.seat_rule, schema.price());
+        let (schema, is_unfinished) = (Arc::clone(schema), AtomicBool::new(false));
+        Self { schema, class, taken, meter, state: Mutex::new(state), is_unfinished }
+    }
+
+    pub(crate) fn unit(&self) -> Option<&CostUnit> {
+        self.schema.unit.as_ref()
+    }
+
+    /// The account itself. Whoever holds it takes no other lock.
+    pub(crate) fn state(&self) -> MutexGuard<'_, CostAccount> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It has waited, and runs now: the seats that it should have by what is known by now, if they are others.
+    pub(crate) fn expect_anew(&self) -> Option<u32> {
+        let learnt = self.schema.expected(&self.class).map(|expected| expected.cost);
+        let expected = match &self.meter {
+            Some(meter) => meter.lock().expect(learnt),
+            None => learnt,
+        };
+        self.state().expect_anew(expected?)
+    }
+
+    /// Its response begins: if it does not come to its end, the request teaches nothing.
+    pub(crate) fn begin_response(&self) {
+        self.is_unfinished.store(true, Ordering::Relaxed);
+    }
+
+    /// Its response has come to its end.
+    pub(crate) fn end_response(&self) {
+        self.is_unfinished.store(false, Ordering::Relaxed);
+    }
+
+    /// The request has ended: what remains to be charged.
+    pub(crate) fn settle(&mut self, started: Instant, now: Instant) -> Settlement {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if self.schema.unit == Some(CostUnit::Time) {
+            #[expect(clippy::cast_precision_loss, reason = "a time")]
+            let seconds = (now - started).max(0) as f64 / SECOND as f64;
+            state.end_with(seconds);
+        }
+        state.settle(started, now)
+    }
+
+    /// What it cost replaces what was assumed (CO-5, RL-3). Tells what was expected. To be called without a lock.
+    pub(crate) fn close(&mut self, settlement: &Settlement, has_failed: bool, now: Instant) -> f64 {
+        let teaches = !has_failed && !*self.is_unfinished.get_mut();
+        let expected = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).expected();
+        self.schema.note_end(&self.class, expected, settlement, teaches);
+        if self.schema.corrects_rate() {
+            #[expect(clippy::cast_possible_truncation, reason = "such a cast stays within bounds")]
+            let cost = settlement.cost.round() as i64;
+            let taken = i64::try_from(self.taken.amount).unwrap_or(i64::MAX);
+            self.schema.correct(self.taken.flow, cost.saturating_sub(taken), now);
+        }
+        expected
+    }
+
+    /// It never ran: it gives back what it took of the rate.
+    pub(crate) fn abandon(&self, now: Instant) {
+        if self.schema.corrects_rate() {
+            self.schema.correct(self.taken.flow, -i64::try_from(self.taken.amount).unwrap_or(i64::MAX), now);
+        }
+    }
+
+    /// Some cost has arisen: what follows, if anything.
+    pub(crate) fn note(&self, step: impl FnOnce(&mut CostAccount) -> Option<Adjustment>) -> Option<Adjustment> {
+        step(&mut self.state())
+    }
+}

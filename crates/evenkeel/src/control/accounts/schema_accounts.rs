@@ -1,0 +1,134 @@
+//! The accounts of one flow schema: what its requests are expected to cost, what that is in seats and turns, and its rate.
+
+use std::sync::Arc;
+
+use evenkeel_api::annotations::{CostUnit, Excess, RateUnit};
+use evenkeel_engine::cost::{CostClass, Expectation, LearntCosts, SeatRule, Settlement, route_key, unit_key};
+use evenkeel_engine::rate::{OverRate, Standing};
+use evenkeel_engine::time::Instant;
+use evenkeel_engine::{Attributes, FlowRate, Schema, WorkEstimate};
+use http::HeaderName;
+
+use super::ledgers::{CostLedger, RateLedger};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The accounts of a flow schema under one set of objects, for requests whose costs are counted in one unit.
+#[derive(Debug)]
+pub(crate) struct SchemaAccounts {
+    /// What costs are counted in, if anything depends on them.
+    pub(crate) unit: Option<CostUnit>,
+    /// The header that costs come in, if they do.
+    pub(crate) header: Option<HeaderName>,
+    /// The seats of a request by its cost, if that says so.
+    pub(crate) seat_rule: Option<SeatRule>,
+    /// How much each flow may take.
+    pub(crate) rate: Option<FlowRate>,
+    charges: bool,
+    /// The hash of its name and its unit.
+    key: u64,
+    learnt: Arc<Mutex<LearntCosts>>,
+    rates: Option<Arc<RateLedger>>,
+    costs: Option<Arc<CostLedger>>,
+}
+
+// === impl SchemaAccounts ===
+
+impl SchemaAccounts {
+    pub(super) fn new(
+        schema: &Schema,
+        rates: Option<Arc<RateLedger>>,
+        costs: Option<(CostUnit, Arc<CostLedger>)>,
+        learnt: &Arc<Mutex<LearntCosts>>,
+    ) -> Self {
+        let terms = schema.terms.as_deref();
+        let (unit, costs) = costs.unzip();
+        let header = match &unit {
+            Some(CostUnit::Header { name, .. }) => HeaderName::try_from(name).ok(),
+            _ => None,
+        };
+        Self {
+            header,
+            seat_rule: terms.and_then(|terms| terms.seats),
+            rate: terms.and_then(|terms| terms.rate),
+            // A unit that only a rate needs to know is not what flows are charged by.
+            charges: terms.is_none_or(|terms| terms.charges() || terms.counts() != unit),
+            key: schema.key() ^ unit.as_ref().map_or(0, unit_key),
+            unit,
+            learnt: Arc::clone(learnt),
+            rates,
+            costs,
+        }
+    }
+
+    /// The class of a request. `route`: the number of its route, if it is known by one; otherwise its method and its path say.
+    pub(crate) fn class_of(&self, attributes: Attributes<'_>, route: Option<u64>, flow: u64) -> CostClass {
+        CostClass::new(self.key, route.unwrap_or_else(|| route_key(attributes.request)), flow)
+    }
+
+    /// What requests of a class are expected to cost, if anything is known of them.
+    pub(crate) fn expected(&self, class: &CostClass) -> Option<Expectation> {
+        self.learnt().expected(class)
+    }
+
+    /// The same for somebody who only wants to know.
+    pub(crate) fn peek(&self, class: &CostClass) -> Option<Expectation> {
+        self.learnt().peek(class)
+    }
+
+    /// The work of a request that is expected to cost so much; `otherwise` if that does not say.
+    pub(crate) fn work_of(&self, expected: Option<f64>, otherwise: impl FnOnce() -> WorkEstimate) -> WorkEstimate {
+        match self.seat_rule {
+            Some(rule) => WorkEstimate::seats(expected.map_or(1, |cost| rule.seats(cost))),
+            None => otherwise(),
+        }
+    }
+
+    /// The seat-nanoseconds that a flow is charged for each unit, if it is charged by the cost and that is known.
+    pub(crate) fn price(&self) -> Option<f64> {
+        self.costs.as_ref().filter(|_| self.charges)?.per_unit()
+    }
+
+    /// A request has ended that was expected to cost so much. What it cost is learnt if it has come to its end.
+    pub(crate) fn note_end(&self, class: &CostClass, expected: f64, ended: &Settlement, teaches: bool) {
+        if teaches {
+            self.learnt().learn(class, ended.cost);
+        }
+        if let Some(costs) = &self.costs {
+            costs.note(ended.cost, expected, (teaches && self.charges).then_some(ended.seat_time));
+        }
+    }
+
+    /// The rates of its flows, if they have any.
+    pub(crate) fn rates(&self) -> Option<&RateLedger> {
+        self.rates.as_deref()
+    }
+
+    /// A request of a flow takes its part of the rate: tells when it may go on.
+    pub(crate) fn take(&self, flow: u64, cost: u64, now: Instant, latest: Instant) -> Result<Instant, OverRate> {
+        let (Some(FlowRate { rate, limit, .. }), Some(ledger)) = (&self.rate, &self.rates) else { return Ok(now) };
+        let latest = if rate.excess == Excess::Reject { now } else { latest };
+        ledger.stamps.take(limit, flow, cost, now, latest)
+    }
+
+    /// What a request took of the rate turns out to be too little by that much, or too much if it is below zero.
+    pub(crate) fn correct(&self, flow: u64, more: i64, now: Instant) {
+        if let (Some(FlowRate { limit, .. }), Some(ledger)) = (&self.rate, &self.rates) {
+            ledger.stamps.correct(limit, flow, more, now);
+        }
+    }
+
+    /// How a flow stands with its rate, if it has one.
+    pub(crate) fn standing(&self, flow: u64, now: Instant) -> Option<(FlowRate, Standing)> {
+        let rate = self.rate?;
+        Some((rate, self.rates.as_ref()?.stamps.standing(&rate.limit, flow, now)))
+    }
+
+    /// Whether the rate is corrected when a request has ended (RL-3).
+    pub(crate) fn corrects_rate(&self) -> bool {
+        self.rate.is_some_and(|flow| flow.rate.unit != RateUnit::Requests)
+    }
+
+    fn learnt(&self) -> MutexGuard<'_, LearntCosts> {
+        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

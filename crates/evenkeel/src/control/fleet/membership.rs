@@ -1,0 +1,211 @@
+//! `FleetMembership`: the member of a fleet that a flow control is.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use evenkeel_engine::auto_limit::Concurrency;
+use evenkeel_fleet::{Allowance, CurrentLoad, Fleet, FleetConfig, FleetInstance, JoinError, MemberEvent, boot_time};
+use thiserror::Error;
+
+use super::{FleetState, FleetStep};
+use crate::control::flow_control::{FlowControl, FlowControlShared};
+use crate::control::trace;
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is told of is kept, up to this many.
+const STEPS_MAX: usize = 64;
+
+/// Why a flow control cannot join a fleet.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum JoinFleetError {
+    /// The number of seats is not known.
+    #[error(
+        "a fleet divides a number of seats, and this service is to find out how many it should have; set `concurrency` to a number"
+    )]
+    Auto,
+    /// Levels could use more seats than there are.
+    #[error(
+        "a fleet needs levels that borrow at once and never use more seats than there are; use `preset: plain` without \
+         `flowControl.borrowing: periodic`"
+    )]
+    Inexact,
+    /// It has joined one already.
+    #[error("this service belongs to a fleet already; a service belongs to one at most")]
+    Joined,
+    /// There is no tokio runtime.
+    #[error("a fleet needs a tokio runtime; build the flow control inside of one")]
+    NoRuntime,
+    /// The name or etcd cannot be used.
+    #[error(transparent)]
+    Fleet(#[from] JoinError),
+}
+
+/// A flow control's place in its fleet.
+#[derive(Debug)]
+pub(crate) struct FleetMembership {
+    service: String,
+    service_seats: u64,
+    /// `None` when it has left.
+    fleet: Mutex<Option<Fleet>>,
+    status: tokio::sync::watch::Receiver<evenkeel_fleet::FleetStatus>,
+    history: Arc<Mutex<History>>,
+}
+
+/// What has happened to it.
+#[derive(Debug, Default)]
+struct History {
+    conflicts: u64,
+    failed_calls: u64,
+    registrations: u64,
+    steps: VecDeque<(u64, Instant, MemberEvent)>,
+    next: u64,
+}
+
+/// What the fleet sees of a flow control.
+struct Instance {
+    flow: Weak<FlowControlShared>,
+    service_seats: u64,
+    history: Arc<Mutex<History>>,
+}
+
+// === impl FlowControl ===
+
+impl FlowControl {
+    /// Shares the seats of the service with other instances from now on: see
+    /// [`FlowControlBuilder::fleet`](crate::FlowControlBuilder::fleet). Until the fleet has given it some it has none, so that requests wait;
+    /// none at all after an error.
+    pub fn join_fleet(&self, config: &FleetConfig) -> Result<(), JoinFleetError> {
+        let shared = self.shared();
+        if matches!(self.concurrency(), Concurrency::Auto(_)) {
+            return Err(JoinFleetError::Auto);
+        }
+        if !shared.controlled().0.is_limit_exact() {
+            return Err(JoinFleetError::Inexact);
+        }
+        if shared.fleet.get().is_some() {
+            return Err(JoinFleetError::Joined);
+        }
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err(JoinFleetError::NoRuntime);
+        }
+        let history = Arc::new(Mutex::new(History::default()));
+        let (flow, service_seats) = (Arc::downgrade(shared), config.settings.seats);
+        shared.upkeep().gate.limit(Weak::clone(&flow));
+        let instance = Instance { flow, service_seats, history: Arc::clone(&history) };
+        // Nothing may start before the fleet has said so.
+        shared.allow(Allowance::NONE);
+        let fleet = Fleet::join(config, Arc::new(instance))?;
+        let status = fleet.subscribe();
+        let service = config.service.clone();
+        let membership = FleetMembership { service, service_seats, fleet: Mutex::new(Some(fleet)), status, history };
+        shared.fleet.set(membership).map_err(|_| JoinFleetError::Joined)
+    }
+
+    /// How this instance stands in its fleet; `None` if it has joined none.
+    pub fn fleet_state(&self) -> Option<FleetState> {
+        self.shared().fleet_state()
+    }
+
+    /// Gives the seats back to the fleet as requests end, and leaves when none is in use and none waits (FL-11). Tells whether that has
+    /// happened within the time; otherwise others have the seats when this instance has been silent for long enough.
+    ///
+    /// To be called when no requests come any more. Without a fleet nothing happens.
+    pub async fn leave_fleet(&self, at_most: Duration) -> bool {
+        let Some(membership) = self.shared().fleet.get() else { return true };
+        let fleet = membership.fleet.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match fleet {
+            Some(fleet) => fleet.leave(at_most).await,
+            None => true,
+        }
+    }
+}
+
+// === impl FleetMembership ===
+
+impl FleetMembership {
+    /// The seats of the whole service, as this instance was told.
+    pub(crate) fn service_seats(&self) -> i64 {
+        i64::try_from(self.service_seats).unwrap_or(i64::MAX)
+    }
+}
+
+// === impl FlowControlShared ===
+
+impl FlowControlShared {
+    /// How this instance stands in its fleet, if it has joined one.
+    pub(crate) fn fleet_state(&self) -> Option<FleetState> {
+        let membership = self.fleet.get()?;
+        let status = membership.status.borrow().clone();
+        let history = lock(&membership.history);
+        let steps = history.steps.iter().map(|(number, at, event)| FleetStep {
+            number: *number,
+            ago: at.elapsed(),
+            event: *event,
+        });
+        Some(FleetState {
+            service: membership.service.clone(),
+            seats: status.allowance.seats(boot_time()),
+            seats_in_use: self.limited_seats_in_use(),
+            footing: status.allowance.footing(boot_time()),
+            status,
+            conflicts: history.conflicts,
+            failed_calls: history.failed_calls,
+            registrations: history.registrations,
+            steps: steps.collect(),
+        })
+    }
+
+    /// The seats in use, of all levels that have a limit.
+    pub(crate) fn limited_seats_in_use(&self) -> u64 {
+        let (_, snapshot) = self.controlled();
+        let in_use = snapshot.levels.iter().map(|level| level.lock().limited_seats()).sum::<i64>();
+        u64::try_from(in_use).unwrap_or(0)
+    }
+}
+
+// === impl Instance ===
+
+impl FleetInstance for Instance {
+    fn allow(&self, allowance: Allowance) {
+        if let Some(flow) = self.flow.upgrade() {
+            flow.allow(allowance);
+        }
+    }
+
+    fn load(&self) -> CurrentLoad {
+        self.flow.upgrade().map(|flow| flow.fleet_load(self.service_seats)).unwrap_or_default()
+    }
+
+    fn tell(&self, event: MemberEvent) {
+        lock(&self.history).note(event);
+        trace::fleet(event);
+    }
+}
+
+// === impl History ===
+
+impl History {
+    fn note(&mut self, event: MemberEvent) {
+        match event {
+            MemberEvent::Conflict => self.conflicts += 1,
+            MemberEvent::CallFailed => self.failed_calls += 1,
+            MemberEvent::Registered { .. } => self.registrations += 1,
+            _ => {}
+        }
+        // Conflicts and failed calls change nothing, and there may be many.
+        if matches!(event, MemberEvent::Conflict | MemberEvent::CallFailed) {
+            return;
+        }
+        if self.steps.len() == STEPS_MAX {
+            self.steps.pop_front();
+        }
+        self.steps.push_back((self.next, Instant::now(), event));
+        self.next += 1;
+    }
+}
+
+fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
+    history.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,55 @@
+//! What the fleet allows becomes the seats of the flow control.
+
+use evenkeel_fleet::Allowance;
+
+use super::gate::Allowed;
+use crate::control::flow_control::{Change, FlowControlShared};
+use crate::control::trace;
+
+// === impl FlowControlShared ===
+
+impl FlowControlShared {
+    /// This is allowed from now on. When it returns, nothing starts above it.
+    pub(crate) fn allow(&self, allowance: Allowance) {
+        // That the one before has ended must not be forgotten: see `StartGate::forbids`.
+        self.settle_allowance();
+        self.upkeep().gate.set(allowance);
+        self.settle_allowance();
+    }
+
+    /// Lets what is allowed at this moment take effect. A request that waits for it does not start before that.
+    pub(crate) fn settle_allowance(&self) {
+        if let Some(Allowed { footing, seats, .. }) = self.apply_allowance() {
+            trace::fleet_footing(footing, seats);
+        }
+    }
+
+    /// Tells what is allowed if that is something to tell.
+    fn apply_allowance(&self) -> Option<Allowed> {
+        let (gate, clock) = (&self.upkeep().gate, &self.upkeep().clock);
+        {
+            let (controller, _) = self.controlled();
+            let now = clock.now();
+            let allowed = gate.allowed(clock.boot_time())?;
+            if controller.server_limit() == i64::from(allowed.seats) {
+                return gate.rearm(now, allowed).then_some(allowed);
+            }
+        }
+        let mut news = None;
+        self.change(|controller, changes, now| {
+            if let Some(allowed) = gate.allowed(clock.boot_time()) {
+                // That some levels have no seat here says nothing about the fleet.
+                controller.set_server_limit(allowed.seats.into(), changes, now);
+                news = gate.rearm(now, allowed).then_some(allowed);
+            }
+            Change::Division
+        });
+        news
+    }
+
+    /// Whether more seats are in use than are allowed: a request that was about to run when the process was stopped must not run any more.
+    pub(crate) fn is_overdrawn(&self) -> bool {
+        let limit = self.controlled().0.server_limit();
+        i64::try_from(self.limited_seats_in_use()).unwrap_or(i64::MAX) > limit
+    }
+}

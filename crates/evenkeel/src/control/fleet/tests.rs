@@ -1,0 +1,163 @@
+//! What a flow control does with what its fleet allows, without a fleet.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use evenkeel_engine::time::{Instant, MILLISECOND, SECOND};
+use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+use evenkeel_fleet::Allowance;
+
+use crate::clock::ManualClock;
+use crate::request::Arrived;
+use crate::{FlowControl, Permit, Rejected};
+
+/// A flow control whose seats are those of an allowance, by a clock that is set by hand.
+struct Limited {
+    flow: FlowControl,
+    clock: ManualClock,
+}
+
+impl Limited {
+    fn new() -> Self {
+        let clock = ManualClock::new();
+        let flow = FlowControl::builder().server_concurrency(60).manual_clock(clock.clone()).build();
+        flow.shared().upkeep().gate.limit(Arc::downgrade(flow.shared()));
+        flow.shared().allow(Allowance::NONE);
+        Self { flow, clock }
+    }
+
+    /// Allows a grant of 4 seats for a second from now on, and a floor of 2 for ten.
+    fn grant(&self) {
+        let now = self.flow.shared().now();
+        self.flow.shared().allow(Allowance::new(4, now + SECOND, 2, now + 10 * SECOND));
+    }
+
+    fn arrive(&self, user: &str) -> Pin<Box<Arrived>> {
+        let user = User::new(user, ["system:authenticated"]);
+        let request = RequestInfo::for_path("get", "/");
+        Box::pin(self.flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT))
+    }
+
+    fn pass(&self, nanos: i64) {
+        self.clock.advance(Duration::from_nanos(nanos.unsigned_abs()));
+    }
+
+    /// As many requests as get a seat, one after the other, each of another client.
+    fn fill(&self) -> Vec<Permit> {
+        let next = |number: usize| match poll(&mut self.arrive(&format!("client-{number}"))) {
+            Poll::Ready(Ok(permit)) => Some(permit),
+            _ => None,
+        };
+        (0..).map_while(next).collect()
+    }
+}
+
+fn poll(request: &mut Pin<Box<Arrived>>) -> Poll<Result<Permit, Box<Rejected>>> {
+    request.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn fl_8_what_has_ended_starts_nothing_whoever_comes_first() {
+    let limited = Limited::new();
+    assert!(limited.fill().is_empty(), "nothing before the fleet says so");
+    limited.grant();
+    let mut permits = limited.fill();
+    assert_eq!(permits.len(), 4);
+    let mut waiting: Vec<_> = (0..4).map(|_| limited.arrive("b")).collect();
+    assert!(waiting.iter_mut().all(|request| poll(request).is_pending()));
+
+    // The grant is over, and nobody has told. Requests that end do not let others start above the floor.
+    limited.pass(SECOND);
+    permits.truncate(2);
+    assert!(waiting.iter_mut().all(|request| poll(request).is_pending()), "two seats of the floor are in use");
+    permits.truncate(1);
+    let started: Vec<_> = waiting.iter_mut().map(poll).filter(Poll::is_ready).collect();
+    assert_eq!(started.len(), 1);
+
+    // Nor does anything start when the floor is over too.
+    limited.pass(9 * SECOND);
+    drop((permits, started));
+    assert!(limited.fill().is_empty());
+    assert!(waiting.iter_mut().all(|request| !matches!(poll(request), Poll::Ready(Ok(_)))));
+
+    // Until the fleet allows something again.
+    limited.grant();
+    let again: Vec<_> = waiting.iter_mut().map(poll).filter(Poll::is_ready).collect();
+    assert_eq!(again.len() + limited.fill().len(), 4);
+}
+
+#[test]
+fn fl_8_a_request_that_was_about_to_run_when_the_process_stopped_does_not_run() {
+    let limited = Limited::new();
+    limited.grant();
+    let mut permits = limited.fill();
+    let mut next = limited.arrive("b");
+    assert!(poll(&mut next).is_pending());
+    // It is started, but its task does not get to run before the grant is over.
+    permits.pop();
+    limited.pass(2 * SECOND);
+    let Poll::Ready(Err(rejected)) = poll(&mut next) else { panic!("it runs") };
+    assert_eq!(rejected.reason, crate::request::Rejection::TimeOut);
+    // Its seat is free.
+    assert_eq!(limited.flow.shared().limited_seats_in_use(), 3);
+
+    // One that waited while the grant was renewed runs.
+    limited.grant();
+    drop(permits);
+    let permits = limited.fill();
+    let mut next = limited.arrive("b");
+    assert!(poll(&mut next).is_pending());
+    drop(permits);
+    limited.pass(MILLISECOND);
+    limited.grant();
+    assert!(matches!(poll(&mut next), Poll::Ready(Ok(_))));
+}
+
+#[test]
+fn fl_6_a_smaller_grant_lets_requests_run_on_and_starts_none() {
+    let limited = Limited::new();
+    limited.grant();
+    let permits = limited.fill();
+    limited.flow.shared().allow(Allowance::new(1, Instant::from_nanos(SECOND), 0, Instant::from_nanos(SECOND)));
+    assert_eq!(limited.flow.shared().limited_seats_in_use(), 4, "the fleet is told that they are still in use");
+    assert!(limited.fill().is_empty());
+    drop(permits);
+    assert_eq!(limited.fill().len(), 1);
+}
+
+#[test]
+fn fl_3_the_fleet_is_told_what_each_flow_could_use() {
+    let limited = Limited::new();
+    limited.grant();
+    let _permits = limited.fill();
+    let _waiting: Vec<_> = ["b", "b", "c"].map(|user| limited.arrive(user)).into();
+    let current = limited.flow.shared().fleet_load(60);
+    assert_eq!(current.in_use, 4);
+    let [level] = &current.load.levels[..] else { panic!("{:?}", current.load) };
+    assert_eq!((level.demand, level.nominal, level.flow_weight), (7, 60, 6));
+    let mut demands: Vec<u64> = level.flows.iter().map(|flow| flow.demand).collect();
+    demands.sort_unstable();
+    assert_eq!(demands, [1, 1, 1, 1, 1, 2]);
+}
+
+#[test]
+fn a_fleet_needs_a_number_and_levels_that_keep_to_it() {
+    let config = evenkeel_fleet::FleetConfig {
+        service: "checkout".into(),
+        etcd: evenkeel_store::EtcdConfig::new(["127.0.0.1:1"]),
+        settings: evenkeel_fleet::FleetSettings::default(),
+        lock_file: None,
+    };
+    let join = |builder: crate::FlowControlBuilder| {
+        let error = builder.drive_by_hand().fleet(config.clone()).try_build().unwrap_err();
+        error.to_string()
+    };
+    let auto = join(FlowControl::builder().server_concurrency_auto(1..=100));
+    assert!(auto.contains("set `concurrency` to a number"), "{auto}");
+    let kubernetes = join(FlowControl::builder().kubernetes());
+    assert!(kubernetes.contains("borrow at once"), "{kubernetes}");
+    let elsewhere = join(FlowControl::builder());
+    assert!(elsewhere.contains("tokio runtime"), "{elsewhere}");
+}

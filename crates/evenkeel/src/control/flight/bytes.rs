@@ -1,0 +1,261 @@
+//! The format of dumps: bytes, and what is wrong with them.
+
+use super::record::{FlightEnd, FlightRecord};
+use super::{Flight, FlightHeader};
+use evenkeel_engine::WorkEstimate;
+
+/// What every dump begins with.
+pub const MAGIC: [u8; 8] = *b"EVKFLT\r\n";
+/// The version of the format. A reader refuses others.
+pub const VERSION: u32 = 1;
+
+/// A dump that cannot be read, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("byte {at}: {problem}")]
+pub struct DamagedFlight {
+    /// The byte at which it begins.
+    pub at: usize,
+    problem: String,
+}
+
+/// The bytes of a record.
+const RECORD: usize = 64;
+/// Magic number, version, length of the header, number of records.
+const PREAMBLE: usize = 24;
+/// The longest header.
+const HEADER_MAX: usize = 256 << 20;
+
+/// Takes numbers off the bytes.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+// === impl Flight ===
+
+impl Flight {
+    /// The dump as a file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Texts and numbers can always be written.
+        let header = serde_json::to_vec(&self.header).unwrap_or_default();
+        let mut bytes = Vec::with_capacity(PREAMBLE + header.len() + self.records.len() * RECORD + 8);
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(u32::try_from(header.len()).unwrap_or(u32::MAX).to_le_bytes());
+        bytes.extend((self.records.len() as u64).to_le_bytes());
+        bytes.extend(header);
+        self.records.iter().for_each(|record| record.write(&mut bytes));
+        let sum = checksum(&bytes);
+        bytes.extend(sum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a dump.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DamagedFlight> {
+        let mut reader = Reader { bytes, at: 0 };
+        if reader.take::<8>()? != MAGIC {
+            return Err(damaged(0, "this is not a dump of a flight recorder"));
+        }
+        let version = u32::from_le_bytes(reader.take()?);
+        if version != VERSION {
+            let problem = format!("the dump has version {version}, and this program reads version {VERSION}");
+            return Err(damaged(8, problem));
+        }
+        let header_length = u32::from_le_bytes(reader.take()?) as usize;
+        let count = u64::from_le_bytes(reader.take()?);
+        let expected = usize::try_from(count).ok().and_then(|count| count.checked_mul(RECORD));
+        let expected = expected.and_then(|records| records.checked_add(PREAMBLE + 8)?.checked_add(header_length));
+        if header_length > HEADER_MAX || expected != Some(bytes.len()) {
+            let problem =
+                format!("{} bytes do not hold {count} records and a header of {header_length} bytes", bytes.len());
+            return Err(damaged(12, problem));
+        }
+        let end = bytes.len() - 8;
+        let sum = bytes.get(..end).map(checksum);
+        if bytes.get(end..).and_then(|last| last.try_into().ok()).map(u64::from_le_bytes) != sum {
+            return Err(damaged(end, "the checksum is another one; the dump was changed or cut off"));
+        }
+        let header = bytes.get(PREAMBLE..PREAMBLE + header_length).unwrap_or_default();
+        let header: FlightHeader = serde_json::from_slice(header)
+            .map_err(|error| damaged(PREAMBLE + error.column(), format!("the header cannot be read: {error}")))?;
+        reader.at = PREAMBLE + header_length;
+        let mut records = Vec::with_capacity(bytes.len() / RECORD);
+        let mut last = i64::MIN;
+        while reader.at < end {
+            let record = FlightRecord::read(&mut reader, &header, last)?;
+            last = record.at;
+            records.push(record);
+        }
+        Ok(Self { header, records })
+    }
+}
+
+fn damaged(at: usize, problem: impl Into<String>) -> DamagedFlight {
+    DamagedFlight { at, problem: problem.into() }
+}
+
+/// FNV-1a over words: tells damage, not forgery.
+fn checksum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut sum = 0xcbf2_9ce4_8422_2325_u64;
+    for word in words {
+        sum = (sum ^ u64::from_le_bytes(*word)).wrapping_mul(0x0000_0100_0000_01b3);
+        sum ^= sum >> 32;
+    }
+    rest.iter().fold(sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+// === impl FlightRecord ===
+
+impl FlightRecord {
+    fn write(&self, to: &mut Vec<u8>) {
+        let (code, ran) = self.end.to_parts();
+        for number in [self.at, self.waited, ran, self.wait_limit, self.work.additional_latency] {
+            to.extend(number.to_le_bytes());
+        }
+        to.extend(self.flow_hash.to_le_bytes());
+        to.extend(self.request.to_le_bytes());
+        to.extend(self.level.to_le_bytes());
+        to.extend([code, 0]);
+        let seats = |seats: u32| u16::try_from(seats).unwrap_or(u16::MAX).to_le_bytes();
+        to.extend(seats(self.work.initial_seats));
+        to.extend(seats(self.work.final_seats));
+        to.extend([0; 4]);
+    }
+
+    fn read(reader: &mut Reader<'_>, header: &FlightHeader, last: i64) -> Result<Self, DamagedFlight> {
+        let begin = reader.at;
+        let [at, waited, ran, wait_limit, additional_latency] = reader.numbers::<5>()?;
+        let flow_hash = u64::from_le_bytes(reader.take()?);
+        let request = u32::from_le_bytes(reader.take()?);
+        let level = u16::from_le_bytes(reader.take()?);
+        let [code, _] = reader.take()?;
+        let initial_seats = u16::from_le_bytes(reader.take()?).into();
+        let final_seats = u16::from_le_bytes(reader.take()?).into();
+        reader.take::<4>()?;
+        let refused = |offset: usize, problem: &str| Err(damaged(begin + offset, problem));
+        if at < last {
+            return refused(0, "the request arrived before the one in front of it");
+        }
+        if waited < 0 || ran < 0 || wait_limit < 0 || additional_latency < 0 {
+            return refused(8, "a time is below zero");
+        }
+        if request as usize >= header.requests.len() {
+            return refused(48, "the request is not in the header");
+        }
+        if usize::from(level) >= header.levels.len() {
+            return refused(52, "the level is not in the header");
+        }
+        let Some(end) = FlightEnd::from_parts(code, ran) else { return refused(54, "there is no such end") };
+        let work = WorkEstimate { initial_seats, final_seats, additional_latency };
+        Ok(Self { at, waited, end, flow_hash, request, level, work, wait_limit })
+    }
+}
+
+// === impl Reader ===
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], DamagedFlight> {
+        let taken = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<N>());
+        let taken = taken.ok_or_else(|| damaged(self.bytes.len(), "the dump ends here"))?;
+        self.at += N;
+        Ok(*taken)
+    }
+
+    fn numbers<const N: usize>(&mut self) -> Result<[i64; N], DamagedFlight> {
+        let mut numbers = [0; N];
+        for number in &mut numbers {
+            *number = i64::from_le_bytes(self.take()?);
+        }
+        Ok(numbers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::flight::FlightRequest;
+    use evenkeel_engine::queue_set::Rejection;
+
+    fn flight() -> Flight {
+        let request =
+            FlightRequest { user: "alice".to_owned(), path: "/orders".to_owned(), ..FlightRequest::default() };
+        let header = FlightHeader {
+            levels: vec!["all".to_owned()],
+            requests: vec![request],
+            seats: 9,
+            ..FlightHeader::default()
+        };
+        let record = |at, end| FlightRecord {
+            at,
+            waited: 5,
+            end,
+            flow_hash: 7,
+            request: 0,
+            level: 0,
+            work: WorkEstimate { initial_seats: 2, final_seats: 1, additional_latency: 3 },
+            wait_limit: 11,
+        };
+        let ends = [
+            FlightEnd::Open { has_started: false },
+            FlightEnd::Open { has_started: true },
+            FlightEnd::Finished { ran: 8 },
+            FlightEnd::Rejected(Rejection::TimeOut),
+            FlightEnd::Rejected(Rejection::TooManyLongRunning),
+        ];
+        Flight { header, records: ends.into_iter().zip(0..).map(|(end, at)| record(at, end)).collect() }
+    }
+
+    #[test]
+    fn fr_2_a_dump_is_read_as_it_was_written() {
+        let flight = flight();
+        assert_eq!(Flight::from_bytes(&flight.to_bytes()).unwrap(), flight);
+    }
+
+    /// Every byte is part of the checksum. With the right one, what is wrong inside is found and has its place.
+    #[test]
+    fn fr_2_damage_is_refused_with_its_place() {
+        let good = flight().to_bytes();
+        let seed = std::env::var("FLIGHT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7_u64);
+        let rounds = std::env::var("FLIGHT_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20_000_u32);
+        let mut random = seed;
+        let mut next = |below: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(random >> 33).unwrap_or(0) % below
+        };
+        let mut read = 0;
+        for round in 0..rounds {
+            let mut bytes = good.clone();
+            for _ in 0..=next(3) {
+                let place = next(bytes.len());
+                bytes[place] ^= 1 << next(8);
+            }
+            match next(4) {
+                0 => bytes.truncate(next(bytes.len())),
+                1 => bytes.push(0),
+                _ => {}
+            }
+            let is_sealed = next(2) == 0 && bytes.len() > 8;
+            if is_sealed {
+                let end = bytes.len() - 8;
+                let sum = checksum(&bytes[..end]);
+                bytes[end..].copy_from_slice(&sum.to_le_bytes());
+            }
+            match Flight::from_bytes(&bytes) {
+                Ok(_) => read += 1,
+                Err(error) => assert!(error.at <= bytes.len(), "seed {seed}, round {round}: {error}"),
+            }
+            assert!(is_sealed || bytes == good || Flight::from_bytes(&bytes).is_err(), "seed {seed}, round {round}");
+        }
+        assert!(read > 0, "some damage with a new checksum is another valid dump");
+    }
+
+    #[test]
+    fn a_dump_of_another_version_says_so() {
+        let mut bytes = flight().to_bytes();
+        bytes[8] = 9;
+        let error = Flight::from_bytes(&bytes).unwrap_err().to_string();
+        assert_eq!(error, "byte 8: the dump has version 9, and this program reads version 1");
+        assert!(Flight::from_bytes(b"{}").unwrap_err().to_string().contains("ends here"));
+    }
+}

@@ -1,0 +1,50 @@
+//! The dumps of a flight recorder (FR-2): what a server decided about its last requests, as a file.
+//!
+//! [`Flight`] is the content, [`Flight::to_bytes`] and [`Flight::from_bytes`] are the format: a magic number and a version, a header in JSON, records of
+//! a fixed size, and a checksum. Damage is refused with its place.
+//!
+//! ```
+//! use evenkeel::flight::{Flight, FlightHeader};
+//!
+//! let flight = Flight { header: FlightHeader::default(), records: Vec::new() };
+//! let bytes = flight.to_bytes();
+//! assert_eq!(Flight::from_bytes(&bytes).unwrap(), flight);
+//! assert!(Flight::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+//! ```
+
+mod bytes;
+mod header;
+mod record;
+
+pub use bytes::{DamagedFlight, MAGIC, VERSION};
+pub use header::{FlightChange, FlightHeader, FlightRequest};
+pub use record::{FlightEnd, FlightRecord};
+
+pub(crate) use record::{reason_code, reason_of};
+
+/// What a flight recorder has kept.
+///
+/// Not `#[non_exhaustive]`: recorders make it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Flight {
+    /// Settings, objects and names.
+    pub header: FlightHeader,
+    /// The requests, by the times of their arrival.
+    pub records: Vec<FlightRecord>,
+}
+
+// === impl Flight ===
+
+impl Flight {
+    /// Puts hashes in the place of the names of users and flows: for operators who must not keep names.
+    pub fn hide_users(&mut self) {
+        self.header.hides_users = true;
+        for FlightRequest { user, flow, .. } in &mut self.header.requests {
+            for name in [user, flow] {
+                if !name.is_empty() {
+                    *name = format!("hidden-{:016x}", evenkeel_engine::flow_hash("hidden", name));
+                }
+            }
+        }
+    }
+}

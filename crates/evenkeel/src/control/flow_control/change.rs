@@ -1,0 +1,214 @@
+//! Changes of how seats are divided: by operators, by new objects, and when they are due.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel_engine::controller::{Applied, Borrowing, TooFewSeats};
+use evenkeel_engine::time::Instant;
+
+use super::{FlowControl, FlowControlShared, ObjectsReport};
+use crate::control::clock::nanos;
+use crate::control::flight::FlightChange;
+use crate::control::seat_division::{SeatController, preset_borrowing};
+use crate::control::snapshot::{LevelChanges, Snapshot};
+use crate::control::trace;
+use crate::control::wakers::Wakers;
+
+/// What the controller has changed.
+pub(crate) enum Change {
+    /// How the seats are divided, if anything.
+    Division,
+    /// How many seats there are, and perhaps they are too few.
+    Seats(Option<TooFewSeats>),
+    /// The objects.
+    Objects(Box<Applied>),
+}
+
+// === impl FlowControl ===
+
+impl FlowControl {
+    /// The server has so many seats in all from now on: see [`FlowControlBuilder::server_concurrency`](crate::FlowControlBuilder::server_concurrency). They are divided among
+    /// the levels at once. Requests that run go on, and where there are fewer seats than they take, no other request starts until
+    /// enough of them have ended. A limit that found itself does so no longer. Nothing changes in a fleet, which says how many seats
+    /// each instance has.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    ///
+    /// let flow = FlowControl::builder().server_concurrency(100).build();
+    /// let seats = || flow.status().iter().map(|level| level.current_limit).sum::<i64>();
+    /// let before = seats();
+    /// flow.set_server_concurrency(200);
+    /// assert!(seats() > before);
+    /// ```
+    pub fn set_server_concurrency(&self, seats: u32) {
+        if self.shared.is_in_fleet() {
+            return;
+        }
+        if seats == 0 {
+            trace::no_seats();
+        }
+        self.shared.stop_finding();
+        self.shared
+            .change(|controller, changes, now| Change::Seats(controller.set_server_limit(seats.into(), changes, now)));
+    }
+
+    /// Levels borrow seats from each other in this way from now on; `None`: as the preset does. See
+    /// [`FlowControlBuilder::borrowing`](crate::FlowControlBuilder::borrowing).
+    /// Requests that run go on, and requests that wait keep their places (BM-3). Nothing changes in a fleet, where levels borrow at once.
+    pub fn set_borrowing(&self, borrowing: impl Into<Option<Borrowing>>) {
+        // A fleet needs levels that never use more seats than there are.
+        if self.shared.is_in_fleet() {
+            return;
+        }
+        let borrowing = borrowing.into().unwrap_or_else(|| preset_borrowing(self.preset()));
+        self.shared.change(|controller, changes, now| {
+            controller.set_borrowing(borrowing, changes, now);
+            Change::Division
+        });
+    }
+
+    /// How levels borrow seats from each other.
+    pub fn borrowing(&self) -> Borrowing {
+        self.shared.control().controller.borrowing()
+    }
+
+    /// How long newcomers may have to wait for a seat from now on before some are kept for them: see
+    /// [`FlowControlBuilder::newcomer_wait`](crate::FlowControlBuilder::newcomer_wait).
+    pub fn set_newcomer_wait(&self, wait: Duration) {
+        let wait = nanos(wait);
+        self.shared.change(|controller, changes, now| {
+            if controller.newcomer_wait() == wait {
+                return Change::Division;
+            }
+            Change::Objects(Box::new(controller.set_newcomer_wait(wait, changes, now)))
+        });
+    }
+
+    /// Does what is due: frees the seats of requests that have lingered, rejects requests that have waited as long as they
+    /// may, divides the seats among the levels every ten seconds, looks for the right number of seats if it was not set, and removes
+    /// levels that have run out of requests. Returns the time until something is due again, if nothing else happens before.
+    ///
+    /// A flow control that was [built](crate::FlowControlBuilder::build) inside of a tokio runtime calls this by itself.
+    pub fn tick(&self) -> Duration {
+        self.shared.tick()
+    }
+
+    /// Divides the seats among the levels now, whenever it was done last.
+    pub fn adjust(&self) {
+        self.shared.adjust();
+    }
+}
+
+// === impl FlowControlShared ===
+
+impl FlowControlShared {
+    /// Lets the controller change the levels, and puts a new snapshot in place if there is a new configuration. Tells what there is to say
+    /// of the objects.
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&mut SeatController, &mut LevelChanges, Instant) -> Change,
+    ) -> ObjectsReport {
+        let mut control = self.control();
+        let now = self.upkeep.clock.now();
+        let table = self.snapshot.load().levels.clone();
+        let (listeners, clock) = (control.listeners.clone(), self.upkeep.clock.clone());
+        let (ledger, preset) = (Arc::clone(&control.ledger), self.preset);
+        let mut changes = LevelChanges { table, wakers: Wakers::default(), listeners, clock, ledger, preset };
+        let seats_before = control.controller.server_limit();
+        let change = change(&mut control.controller, &mut changes, now);
+        if self.recorder.is_on() {
+            self.record_change(&change, (seats_before, control.controller.server_limit()), now);
+        }
+        self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
+        let division = trace::Division::of(&control.controller);
+        let mut is_to_go = false;
+        let report = match change {
+            Change::Division => control.report.clone(),
+            Change::Seats(too_few_seats) => ObjectsReport { too_few_seats, ..control.report.clone() },
+            Change::Objects(applied) => {
+                let Applied { configuration, mut dangling, unusable, not_understood, too_few_seats, .. } = *applied;
+                // A part of the fleet's seats need not have one for each level.
+                let too_few_seats = too_few_seats.filter(|_| !self.is_in_fleet());
+                for (_, level) in control.controller.levels() {
+                    if let Some(found) = changes.table.get(level.id()) {
+                        found.set_quiescing(level.is_quiescing());
+                        // The last request of the level may have ended after the controller looked and before the level was marked.
+                        is_to_go |= level.is_quiescing() && found.lock().queue_set().is_idle();
+                    }
+                }
+                self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
+                // There may be thousands of schemas, and nearly all have their level.
+                dangling.retain(|schema| schema.is_dangling);
+                dangling.shrink_to_fit();
+                ObjectsReport { dangling, unusable, not_understood, too_few_seats }
+            }
+        };
+        let before = std::mem::replace(&mut control.report, report.clone());
+        let news = report.news_since(&before);
+        // Tasks that are woken and loggers may call the flow control, so its lock must be free.
+        drop(control);
+        if is_to_go {
+            self.upkeep.note_idle_level();
+        }
+        changes.wakers.wake();
+        division.tell();
+        if self.log.warns_of_objects {
+            trace::dangling(&news.dangling);
+            trace::unusable(&news.unusable);
+            trace::not_understood(&news.not_understood);
+        }
+        trace::too_few_seats(news.too_few_seats.as_ref());
+        report
+    }
+
+    fn record_change(&self, change: &Change, (before, after): (i64, i64), now: Instant) {
+        let at = now.as_nanos();
+        if after != before {
+            let what = format!("{before} seats became {after}");
+            self.recorder.tell_change(FlightChange { at, what, seats_before: Some(before), seats: Some(after) });
+        }
+        if matches!(change, Change::Objects(_)) {
+            let what = "other objects came into effect".to_owned();
+            self.recorder.tell_change(FlightChange { at, what, ..FlightChange::default() });
+        }
+    }
+
+    pub(crate) fn tick(&self) -> Duration {
+        let next_in_levels = self.upkeep.handle_timeouts();
+        if self.upkeep.take_idle_note() {
+            self.remove_idle_levels();
+        }
+        let next_look = self.find_limit();
+        let now = self.upkeep.clock.now();
+        let is_due = self.next_division().is_some_and(|next| next <= now);
+        if is_due {
+            self.change(|controller, changes, now| {
+                controller.handle_timeout(changes, now);
+                Change::Division
+            });
+        }
+        let next = next_in_levels.into_iter().chain(self.next_division()).chain(next_look).min();
+        next.map_or(Duration::MAX, |next| Duration::from_nanos(u64::try_from(next - now).unwrap_or(0)))
+    }
+
+    fn adjust(&self) {
+        self.change(|controller, changes, now| {
+            controller.adjust(changes, now);
+            Change::Division
+        });
+    }
+
+    /// When the seats are to be divided next.
+    fn next_division(&self) -> Option<Instant> {
+        self.control().controller.next_timeout()
+    }
+
+    /// Removes levels that have no object any more and no requests either (CC-15).
+    fn remove_idle_levels(&self) {
+        self.change(|controller, changes, now| {
+            let is_quiescing = controller.levels().any(|(_, level)| level.is_quiescing());
+            if is_quiescing { Change::Objects(Box::new(controller.reapply(changes, now))) } else { Change::Division }
+        });
+    }
+}

@@ -1,0 +1,106 @@
+//! `LevelSums`: what the limit that finds itself has to know of one level. A listener of its events.
+
+use std::sync::Arc;
+
+use evenkeel_engine::LevelId;
+use evenkeel_engine::auto_limit::Sample;
+use evenkeel_engine::time::Instant;
+
+use super::Pulse;
+use crate::control::events::{Event, EventKind, LevelNumbers, RunEnd};
+
+/// Sums up what happens in a level between two looks of the limit: additions only, whatever happens (AL-8).
+#[derive(Debug)]
+pub(crate) struct LevelSums {
+    sample: Sample,
+    as_of: Instant,
+    seats_in_use: u32,
+    waits: bool,
+    /// The seats of requests that have ended and linger.
+    lingering: u32,
+    /// The class of the first flow schema of the level (AL-9).
+    first_class: usize,
+    pulse: Arc<Pulse>,
+}
+
+/// Levels have so many classes of their own, before they share them with others.
+const CLASSES_OF_LEVEL: usize = 5;
+
+// === impl LevelSums ===
+
+impl LevelSums {
+    pub(crate) fn new(id: LevelId, pulse: &Arc<Pulse>, now: Instant) -> Self {
+        Self {
+            sample: Sample::default(),
+            as_of: now,
+            seats_in_use: 0,
+            waits: false,
+            lingering: 0,
+            first_class: id.index().wrapping_mul(CLASSES_OF_LEVEL),
+            pulse: Arc::clone(pulse),
+        }
+    }
+
+    /// The level is like this when the sums begin.
+    pub(crate) fn begin_with(&mut self, level: LevelNumbers) {
+        self.take_over(level);
+    }
+
+    /// These have happened in the level.
+    pub(crate) fn hear(&mut self, events: &[Event]) {
+        for event in events {
+            match event.kind {
+                EventKind::Finished { ran, lingers, end, .. } => {
+                    // What takes no seat says nothing about how many there should be.
+                    if event.seats > 0 {
+                        let class = self.first_class.wrapping_add(event.series as usize);
+                        match end {
+                            RunEnd::Left => self.sample.left(ran, event.seats),
+                            RunEnd::Done | RunEnd::Failed => {
+                                self.sample.ended(class, ran, event.seats, end == RunEnd::Done);
+                            }
+                        }
+                    }
+                    if lingers {
+                        self.pass(event.at);
+                        self.lingering = self.lingering.saturating_add(event.seats);
+                    }
+                }
+                EventKind::Released => {
+                    self.pass(event.at);
+                    self.lingering = self.lingering.saturating_sub(event.seats);
+                }
+                _ => {}
+            }
+            if event.level.is_last {
+                self.pass(event.at);
+                self.take_over(event.level);
+            }
+        }
+        self.pulse.note_events();
+    }
+
+    /// What has happened since this was last asked.
+    pub(crate) fn take(&mut self, now: Instant) -> Sample {
+        self.pass(now);
+        std::mem::take(&mut self.sample)
+    }
+
+    #[inline]
+    fn pass(&mut self, now: Instant) {
+        let span = now - self.as_of;
+        if span > 0 {
+            self.as_of = now;
+            self.sample.passed(span, self.seats_in_use, self.waits);
+            if self.lingering > 0 {
+                self.sample.lingered(span, self.lingering);
+            }
+        }
+    }
+
+    #[inline]
+    fn take_over(&mut self, level: LevelNumbers) {
+        self.seats_in_use = level.seats_in_use;
+        self.waits = level.waiting > 0;
+    }
+}

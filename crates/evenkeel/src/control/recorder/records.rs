@@ -1,0 +1,153 @@
+//! What the flight recorder keeps of a request in memory: an arrival of 48 bytes, and two events of 24 bytes at most.
+
+use crate::control::flight::{reason_code, reason_of};
+use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::queue_set::{Rejection, RequestId};
+use evenkeel_engine::time::{Instant, Nanos};
+
+/// A request that has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ArrivalRecord {
+    pub(crate) at: Instant,
+    /// What its events call it, or why it was rejected at once.
+    pub(crate) id: Result<RequestId, Rejection>,
+    /// The index of its level.
+    pub(crate) level: u16,
+    /// Who asks for what: see [`Requests`](super::requests::Requests).
+    pub(crate) request: u32,
+    pub(crate) flow_hash: u64,
+    pub(crate) work: WorkEstimate,
+    pub(crate) wait_limit: Nanos,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventRecord {
+    pub(crate) id: RequestId,
+    pub(crate) level: u16,
+    pub(crate) what: Happened,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Happened {
+    Started { waited: Nanos },
+    GaveUp { waited: Nanos, reason: Rejection },
+    Finished { ran: Nanos },
+}
+
+pub(crate) const ARRIVAL_WORDS: usize = 6;
+pub(crate) const EVENT_WORDS: usize = 3;
+
+/// Times that need not be exact are kept in microseconds, up to an hour.
+const MICROSECOND: Nanos = 1_000;
+/// The lower half of a word.
+const HALF: u64 = 0xFFFF_FFFF;
+
+// === impl ArrivalRecord ===
+
+impl ArrivalRecord {
+    #[inline]
+    pub(crate) fn to_words(self) -> [u64; ARRIVAL_WORDS] {
+        let WorkEstimate { initial_seats, final_seats, additional_latency } = self.work;
+        let (id, code) = match self.id {
+            Ok(id) => (id, 0),
+            Err(reason) => (RequestId::NONE, u64::from(reason_code(reason)) + 1),
+        };
+        let seats = |seats: u32| u64::from(seats.min(0xFF_FFFF));
+        [
+            self.at.as_nanos().cast_unsigned(),
+            id.to_bits(),
+            u64::from(self.request) | u64::from(self.level) << 32,
+            self.flow_hash,
+            seats(initial_seats) | seats(final_seats) << 24 | code << 56,
+            micros(self.wait_limit) | micros(additional_latency) << 32,
+        ]
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "parts of words")]
+    pub(crate) fn from_words([at, id, places, flow_hash, seats, times]: [u64; ARRIVAL_WORDS]) -> Self {
+        let code = (seats >> 56) as u8;
+        Self {
+            at: Instant::from_nanos(at.cast_signed()),
+            id: match code.checked_sub(1).and_then(reason_of) {
+                Some(reason) => Err(reason),
+                None => Ok(RequestId::from_bits(id)),
+            },
+            level: (places >> 32) as u16,
+            request: places as u32,
+            flow_hash,
+            work: WorkEstimate {
+                initial_seats: seats as u32 & 0xFF_FFFF,
+                final_seats: (seats >> 24) as u32 & 0xFF_FFFF,
+                additional_latency: nanos(times >> 32),
+            },
+            wait_limit: nanos(times & HALF),
+        }
+    }
+}
+
+#[inline]
+fn micros(time: Nanos) -> u64 {
+    u64::try_from(time / MICROSECOND).unwrap_or(0).min(HALF)
+}
+
+fn nanos(micros: u64) -> Nanos {
+    Nanos::try_from(micros).unwrap_or(0) * MICROSECOND
+}
+
+// === impl EventRecord ===
+
+impl EventRecord {
+    #[inline]
+    pub(crate) fn to_words(self) -> [u64; EVENT_WORDS] {
+        let (what, time) = match self.what {
+            Happened::Started { waited } => (0, waited),
+            Happened::Finished { ran } => (1, ran),
+            Happened::GaveUp { waited, reason } => (2 + u64::from(reason_code(reason)), waited),
+        };
+        [self.id.to_bits(), u64::from(self.level) | what << 32, time.cast_unsigned()]
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "parts of words")]
+    pub(crate) fn from_words([id, what, time]: [u64; EVENT_WORDS]) -> Self {
+        let time = time.cast_signed();
+        let happened = match what >> 32 {
+            0 => Happened::Started { waited: time },
+            1 => Happened::Finished { ran: time },
+            code => {
+                let reason = reason_of((code - 2) as u8).unwrap_or(Rejection::Cancelled);
+                Happened::GaveUp { waited: time, reason }
+            }
+        };
+        Self { id: RequestId::from_bits(id), level: what as u16, what: happened }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_as_they_were_written() {
+        let arrival = ArrivalRecord {
+            at: Instant::from_nanos(123_456_789),
+            id: Ok(RequestId::from_bits(0x0102_0304_0506_0708)),
+            level: 3,
+            request: u32::MAX,
+            flow_hash: 9,
+            work: WorkEstimate { initial_seats: 7, final_seats: 2, additional_latency: 5_000_000 },
+            wait_limit: 15_000_000_000,
+        };
+        assert_eq!(ArrivalRecord::from_words(arrival.to_words()), arrival);
+        let refused = ArrivalRecord { id: Err(Rejection::RateLimit), ..arrival };
+        assert_eq!(ArrivalRecord::from_words(refused.to_words()), refused);
+        for what in [
+            Happened::Started { waited: 5 },
+            Happened::GaveUp { waited: 6, reason: Rejection::TimeOut },
+            Happened::Finished { ran: 7 },
+        ] {
+            let event = EventRecord { id: RequestId::from_bits(4), level: 9, what };
+            assert_eq!(EventRecord::from_words(event.to_words()), event);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `Rings`: a ring for each of many writers, and who reads them all.
+
+use std::sync::Arc;
+
+use crate::control::ring::{Cursor, Ring};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The rings of all writers.
+#[derive(Debug)]
+pub(crate) struct Rings<const W: usize> {
+    rings: Mutex<Vec<Arc<Ring<W>>>>,
+    limits: RingLimits,
+}
+
+/// How many rings there may be, and how long they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RingLimits {
+    /// The records of a long one.
+    pub(crate) records: usize,
+    /// So many writers have long ones: a server has a thread for each core, and few levels that are busy. Others have rings of a sixteenth.
+    pub(crate) long: usize,
+    /// And no more than so many have any.
+    pub(crate) all: usize,
+}
+
+/// How many short rings are as long as a long one.
+const SHORTER: usize = 16;
+
+// === impl Rings ===
+
+impl<const W: usize> Rings<W> {
+    pub(crate) fn new(limits: RingLimits) -> Self {
+        Self { rings: Mutex::new(Vec::new()), limits }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Ring<W>>>> {
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The ring of another writer; `None` if there are too many.
+    pub(crate) fn add(&self) -> Option<Arc<Ring<W>>> {
+        let mut rings = self.lock();
+        let RingLimits { records, long, all } = self.limits;
+        if rings.len() >= all {
+            return None;
+        }
+        let ring = Arc::new(Ring::new(if rings.len() < long { records } else { records / SHORTER }));
+        rings.push(Arc::clone(&ring));
+        Some(ring)
+    }
+
+    /// Adds what has been written. Tells how many records are missing.
+    pub(crate) fn read(&self, cursors: &mut Vec<Cursor>, to: &mut Vec<[u64; W]>) -> u64 {
+        let rings = self.lock().clone();
+        cursors.resize(rings.len(), Cursor::default());
+        rings.iter().zip(cursors).map(|(ring, cursor)| ring.read(cursor, to)).sum()
+    }
+}

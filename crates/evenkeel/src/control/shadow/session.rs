@@ -1,0 +1,252 @@
+//! `Session`: one shadow of a flow control. It has the rings by which it is told, and the model that decides.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use evenkeel_api::meta::Time;
+use evenkeel_engine::Configuration;
+use evenkeel_engine::time::{Instant, MILLISECOND, Nanos, SECOND};
+
+use super::figures::FlowNames;
+use super::model::{Model, ModelSetup};
+use super::names::NewNames;
+use super::records::{ARRIVAL_WORDS, ArrivalRecord, EVENT_WORDS, EventRecord};
+use super::report::{CAVEAT, Moved, ShadowFigures, ShadowFlow, ShadowReport, Sides};
+use crate::control::ring::{Cursor, Ring};
+use crate::control::rings::{RingLimits, Rings};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A shadow that runs.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// No other session has it.
+    number: u64,
+    /// What requests are classified by in the shadow.
+    pub(crate) configuration: Arc<Configuration>,
+    /// Whether the number of seats is the shadow's own.
+    pub(crate) has_own_seats: bool,
+    arrivals: Rings<ARRIVAL_WORDS>,
+    events: Rings<EVENT_WORDS>,
+    pub(crate) new_names: NewNames,
+    observed: AtomicU64,
+    /// Records for which there was no ring.
+    lost: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    model: Model,
+    arrivals: Vec<Cursor>,
+    events: Vec<Cursor>,
+    /// Lists that are empty between two passes.
+    read_arrivals: Vec<[u64; ARRIVAL_WORDS]>,
+    read_events: Vec<[u64; EVENT_WORDS]>,
+    lost_before: u64,
+}
+
+/// The rings of a thread for one session.
+struct ThreadRings {
+    session: u64,
+    arrivals: Arc<Ring<ARRIVAL_WORDS>>,
+    /// For requests that nobody but the shadow decides about.
+    events: Option<Arc<Ring<EVENT_WORDS>>>,
+}
+
+/// What the names of levels are in reality, by their indexes.
+pub(crate) type LevelNames = HashMap<u32, Arc<str>>;
+
+/// The records that a thread may be ahead of the shadow: half a megabyte.
+const ARRIVALS: RingLimits = RingLimits { records: 1 << 13, long: 8, all: 512 };
+/// The events that a level may be ahead.
+const EVENTS: RingLimits = RingLimits { records: 1 << 14, long: 8, all: 512 };
+/// Threads write down a request some time after its time was read. So much later it is there.
+const SLACK: Nanos = 2 * MILLISECOND;
+
+thread_local! {
+    static RINGS: RefCell<Vec<ThreadRings>> = const { RefCell::new(Vec::new()) };
+}
+
+// === impl Session ===
+
+impl Session {
+    pub(crate) fn new(setup: ModelSetup, has_own_seats: bool, now: Instant, is_busy: bool) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        let model = Model::new(setup, now, is_busy);
+        Self {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            configuration: Arc::clone(model.configuration()),
+            has_own_seats,
+            arrivals: Rings::new(ARRIVALS),
+            events: Rings::new(EVENTS),
+            new_names: NewNames::default(),
+            observed: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            state: Mutex::new(State {
+                model,
+                arrivals: Vec::new(),
+                events: Vec::new(),
+                read_arrivals: Vec::new(),
+                read_events: Vec::new(),
+                lost_before: 0,
+            }),
+        }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// A request has arrived, on this thread.
+    #[inline]
+    pub(crate) fn tell_arrival(&self, arrival: ArrivalRecord) {
+        self.with_rings(|rings| rings.arrivals.push(arrival.to_words()));
+    }
+
+    /// Something happened to a request that nobody but the shadow decides about.
+    pub(crate) fn tell_observed(&self, event: EventRecord) {
+        self.with_rings(|rings| {
+            if rings.events.is_none() {
+                rings.events = self.events.add();
+            }
+            match &rings.events {
+                Some(ring) => ring.push(event.to_words()),
+                None => self.lose(1),
+            }
+        });
+    }
+
+    /// Events of a level are lost for which there is no ring.
+    pub(crate) fn lose(&self, events: usize) {
+        self.lost.fetch_add(events as u64, Ordering::Relaxed);
+    }
+
+    /// The ring of a writer of events; `None` if there are too many.
+    pub(crate) fn add_event_ring(&self) -> Option<Arc<Ring<EVENT_WORDS>>> {
+        self.events.add()
+    }
+
+    /// A number for a request that nobody but the shadow decides about.
+    pub(crate) fn next_observed(&self) -> u64 {
+        self.observed.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Decides about everything that is known by now. All events have been handed on.
+    pub(crate) fn pass(&self, now: Instant, seats: Option<i64>) {
+        let mut state = self.state();
+        state.pass(self, now, seats);
+    }
+
+    /// What came of it so far.
+    pub(crate) fn report(&self, now: Instant, levels: &LevelNames) -> ShadowReport {
+        let state = self.state();
+        let model = &state.model;
+        let passed = (now - model.counts_from()).max(0);
+        let since = SystemTime::now().checked_sub(Duration::from_nanos(passed.unsigned_abs())).unwrap_or(UNIX_EPOCH);
+        let since = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let shadow_level = |index: u32| {
+            let schemas = self.configuration.schemas().iter();
+            let mut levels = schemas.map(|schema| &schema.level);
+            levels
+                .find(|level| level.id.index() == index as usize)
+                .map_or_else(String::new, |level| level.name.to_string())
+        };
+        let figures = &model.figures;
+        let moved = figures.moved.iter().filter_map(|((from, to), requests)| {
+            let (from, to) = (levels.get(from).map(ToString::to_string).unwrap_or_default(), shadow_level(*to));
+            (from != to).then_some(Moved { from, to, requests: *requests })
+        });
+        let mut moved: Vec<Moved> = moved.collect();
+        moved.sort_by_key(|moved| std::cmp::Reverse(moved.requests));
+        let flows = figures.rows.iter().map(|row| {
+            let named = row.names.clone().unwrap_or_else(FlowNames::unknown);
+            ShadowFlow {
+                flow_schema: named.flow_schema.to_string(),
+                flow: named.flow.to_string(),
+                level: Sides { real: named.level.to_string(), shadow: named.shadow_level.to_string() },
+                requests: row.counts.requests,
+                figures: ShadowFigures::of(&row.counts),
+            }
+        });
+        #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
+        let seconds = passed as f64 / SECOND as f64;
+        ShadowReport {
+            summary: String::new(),
+            caveat: CAVEAT.to_owned(),
+            since: Time::from_unix_seconds(i64::try_from(since).unwrap_or(0)).to_string(),
+            seconds,
+            seats: model.seat_limit(),
+            requests: figures.totals.requests,
+            dropped: model.dropped,
+            dropped_seconds: model.dropped_seconds,
+            pending: model.pending() as u64,
+            moved,
+            totals: ShadowFigures::of(&figures.totals),
+            flows: flows.collect(),
+            requests_of_other_flows: figures.requests_of_others,
+        }
+        .summarized()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    fn with_rings(&self, write: impl FnOnce(&mut ThreadRings)) {
+        let told = RINGS.try_with(|all| {
+            let mut all = all.try_borrow_mut().ok()?;
+            let place = match all.iter().position(|rings| rings.session == self.number) {
+                Some(place) => place,
+                None => {
+                    // The rings of sessions that have ended are shared with nobody.
+                    all.retain(|rings| Arc::strong_count(&rings.arrivals) > 1);
+                    all.push(ThreadRings { session: self.number, arrivals: self.arrivals.add()?, events: None });
+                    all.len() - 1
+                }
+            };
+            write(&mut all[place]);
+            Some(())
+        });
+        if !matches!(told, Ok(Some(()))) {
+            self.lose(1);
+        }
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn pass(&mut self, session: &Session, now: Instant, seats: Option<i64>) {
+        let Self { model, arrivals, events, read_arrivals, read_events, lost_before } = self;
+        // Events first: whatever ended has arrived, and its arrival is found when those are read after that.
+        let missed_events = session.events.read(events, read_events);
+        let mut missed = session.arrivals.read(arrivals, read_arrivals);
+        let lost = session.lost.load(Ordering::Relaxed);
+        missed += lost - std::mem::replace(lost_before, lost);
+        for (key, names) in session.new_names.take() {
+            model.figures.learn_name(key, names);
+        }
+        if missed + missed_events > 0 {
+            model.fell_behind(now, missed + read_arrivals.len() as u64);
+        } else {
+            if let Some(seats) = seats {
+                model.set_seats(now, seats);
+            }
+            let mut arrived: Vec<ArrivalRecord> =
+                read_arrivals.iter().copied().map(ArrivalRecord::from_words).collect();
+            arrived.sort_by_key(|arrival| arrival.at);
+            for arrival in arrived {
+                model.arrived(arrival);
+            }
+            model.happened(read_events.iter().copied().map(EventRecord::from_words));
+            model.advance(Instant::from_nanos(now.as_nanos() - SLACK));
+            model.figures.unnamed().for_each(|key| session.new_names.want(key));
+        }
+        read_arrivals.clear();
+        read_events.clear();
+    }
+}

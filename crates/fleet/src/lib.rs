@@ -1,0 +1,66 @@
+//! Several instances in front of one service share its seats, with etcd as their engine (rules FL).
+//!
+//! A [`Member`] is one instance of a fleet: a state machine without I/O. Responses and watches of etcd come in, transactions for
+//! etcd go out, and [`Member::allowance`] says how many seats the instance may use, and until when. At no time may all
+//! instances together use more than the service has: whatever is lost or delayed, whoever stops or dies.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `ledger`, `publication` | the values of the keys in etcd: who may use how many seats; what an instance could use |
+//! | `encoding` | both as JSON |
+//! | `call` | the transactions, and their replies |
+//! | `view` | what an instance knows of the keys, from responses and watches together |
+//! | `silence` | how long other instances have been silent |
+//! | `proposal` | the ledger that should be |
+//! | `member` | what an instance does when |
+//! | `allowance` | how many seats may be used, and until when |
+//! | `fleet`, `etcd_keys`, `boot_time`, `process_lock` | the driver: a member that runs in a task, with an etcd and a clock |
+//!
+//! [`Fleet::join`] runs a member in a task, with a real etcd.
+//!
+//! How the seats are divided is a decision of the engine: [`evenkeel_engine::fleet_division`].
+//!
+//! ```
+//! use evenkeel_engine::time::Instant;
+//! use evenkeel_fleet::{CurrentLoad, FleetSettings, Member, Operation, ProcessNonce};
+//!
+//! let mut member = Member::new(FleetSettings { seats: 100, ..FleetSettings::default() }, ProcessNonce(1), None, 7);
+//! // First of all it reads what is there.
+//! let call = member.poll(Instant::default(), &CurrentLoad::default()).unwrap();
+//! assert!(matches!(call.operation, Operation::Read));
+//! // It starts nothing before it is in the ledger.
+//! assert_eq!(member.allowance().seats(Instant::default()), 0);
+//! ```
+
+mod allowance;
+mod boot_time;
+mod call;
+mod encoding;
+mod etcd_keys;
+mod event;
+mod fleet;
+mod ledger;
+mod member;
+mod process_lock;
+mod proposal;
+mod publication;
+mod settings;
+mod silence;
+mod view;
+
+pub use allowance::{Allowance, Footing};
+pub use boot_time::boot_time;
+pub use call::{CALL_TIMEOUT, Call, LedgerWrite, Operation, Reply};
+pub use encoding::{UnreadableValue, decode_ledger, decode_publication, encode_ledger, encode_publication};
+pub use event::MemberEvent;
+pub use fleet::{Fleet, FleetConfig, FleetInstance, FleetStatus, JoinError};
+pub use ledger::{FORMAT_VERSION, InstanceId, Ledger, LedgerEntry, ProcessNonce};
+pub use member::{Member, POLL_PERIOD};
+pub use publication::{CurrentLoad, FLOWS_LISTED_MAX, Publication};
+pub use settings::{FleetSettings, Terms};
+pub use view::{LedgerKey, LiveKey, Snapshot, WatchedChange};
+
+/// Tests the example of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

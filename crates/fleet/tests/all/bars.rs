@@ -1,0 +1,149 @@
+//! The bars of the specification that are about the protocol, in virtual time: no machine is too busy for them.
+
+#![expect(clippy::print_stdout, reason = "figures beside their bars")]
+
+use evenkeel_fleet::FleetSettings;
+
+use crate::liveness::time_until;
+use crate::simulation::{MS, Plan, SEC, Time, World};
+
+const SEATS: u64 = 600;
+
+/// Each figure is the worst of this many.
+const FIGURE_SEEDS: u64 = 8;
+
+fn busy_fleet(seed: u64, demands: &[u64]) -> World {
+    let settings = FleetSettings { seats: SEATS, ..FleetSettings::default() };
+    let mut world = World::new(Plan::calm(seed, demands.len(), settings));
+    set_demands(&mut world, demands);
+    world.run_until(5 * SEC);
+    world
+}
+
+fn set_demands(world: &mut World, demands: &[u64]) {
+    for (at, demand) in demands.iter().enumerate() {
+        world.want(at, at as u64, *demand);
+    }
+}
+
+/// The longest time of all seeds.
+fn longest(measure: impl Fn(u64) -> Option<Time>) -> Time {
+    (0..FIGURE_SEEDS)
+        .map(|seed| measure(seed).unwrap_or_else(|| panic!("seed {seed}: never")))
+        .max()
+        .expect("at least one seed")
+}
+
+fn report(what: &str, measured: Time, bar: Time) {
+    println!("{what}: {} ms (bar: {} ms)", measured / MS, bar / MS);
+    assert!(measured <= bar, "{what}: {} ms, and the bar is {} ms", measured / MS, bar / MS);
+}
+
+#[test]
+fn fl_5_seats_follow_demand_within_a_second() {
+    let took = longest(|seed| {
+        let mut world = busy_fleet(seed, &[540, 30, 30]);
+        assert!(world.in_use() >= SEATS * 95 / 100, "{} seats in use at first", world.in_use());
+        set_demands(&mut world, &[30, 30, 540]);
+        time_until(&mut world, |world| world.in_use() >= SEATS * 95 / 100 && world.processes[2].in_use >= 500)
+    });
+    report("90/5/5 to 5/5/90, 95 % of the seats in use", took, SEC);
+}
+
+#[test]
+fn fl_10_seats_of_a_dead_instance_are_used_by_others() {
+    let took = longest(|seed| {
+        let mut world = busy_fleet(seed, &[SEATS; 3]);
+        let dead = world.processes[0].nonce;
+        let floor = world.etcd.ledger().and_then(|ledger| ledger.entry_of(dead)).unwrap().floor_held;
+        world.kill_for_good(0);
+        time_until(&mut world, |world| world.in_use() >= SEATS - floor)
+    });
+    report("seats of a dead instance, less its floor", took, 7 * SEC);
+}
+
+#[test]
+fn fl_9_half_is_served_without_etcd_and_everything_a_second_after() {
+    let took = longest(|seed| {
+        let mut world = busy_fleet(seed, &[SEATS; 3]);
+        let back = world.now + 60 * SEC;
+        world.stop_etcd(back);
+        world.run_until(back - SEC);
+        assert_eq!(world.in_use(), SEATS / 2, "without etcd");
+        world.run_until(back);
+        time_until(&mut world, |world| world.in_use() == SEATS)
+    });
+    report("all seats in use after etcd is back", took, SEC);
+}
+
+#[test]
+fn fl_9_nothing_starts_when_the_floor_has_ended() {
+    let mut settings = FleetSettings { seats: SEATS, ..FleetSettings::default() };
+    settings.terms.floor_hold_ms = 30_000;
+    let mut world = World::new(Plan::calm(1, 3, settings));
+    set_demands(&mut world, &[SEATS; 3]);
+    world.run_until(5 * SEC);
+    world.stop_etcd(60 * SEC);
+    world.run_until(30 * SEC);
+    assert_eq!(world.in_use(), SEATS / 2);
+    world.run_until(40 * SEC);
+    assert_eq!(world.in_use(), 0);
+}
+
+#[test]
+fn fl_11_a_drained_instance_gives_its_seats_back_and_a_new_one_has_some() {
+    let mut world = busy_fleet(3, &[SEATS; 3]);
+    world.drain(0);
+    let took = time_until(&mut world, |world| world.processes[1].in_use + world.processes[2].in_use == SEATS);
+    report("seats of a drained instance", took.expect("never"), 2 * SEC);
+    let entries = |world: &World| world.etcd.ledger().unwrap().entries.len();
+    assert!(time_until(&mut world, |world| entries(world) == 2).is_some());
+    // It comes back as another process, and has a seat as soon as one is free.
+    assert!(time_until(&mut world, |world| entries(world) == 3).is_some());
+    world.want(0, 0, SEATS);
+    let took = time_until(&mut world, |world| world.processes[0].in_use > 0);
+    report("a seat for a new instance", took.expect("never"), SEC);
+}
+
+#[test]
+fn fl_5_thirty_two_instances_converge_and_a_storm_is_no_livelock() {
+    let mut world = busy_fleet(5, &[10; 32]);
+    // One wants everything: a round is that its demand is seen, the others' grants fall, and its own rises.
+    world.want(7, 7, SEATS);
+    let took = time_until(&mut world, |world| world.processes[7].in_use >= SEATS - 31 * 10);
+    let round = 300 * MS;
+    report("32 instances", took.expect("never"), 3 * round);
+
+    let (start, writes) = (world.now, world.etcd.ledger_writes);
+    let (publications, conflicts) = (world.etcd.publications, world.etcd.conflicts);
+    for step in 0..100_u64 {
+        for at in 0..32_u64 {
+            if (at * 7 + step * 13) % 5 < 2 {
+                world.want(usize::try_from(at).unwrap(), at, (at * 31 + step * 17) % 60);
+            }
+        }
+        world.run_until(world.now + 100 * MS);
+    }
+    let seconds = u64::try_from((world.now - start) / SEC).unwrap();
+    let (writes, conflicts) = (world.etcd.ledger_writes - writes, world.etcd.conflicts - conflicts);
+    let publications = world.etcd.publications - publications;
+    println!(
+        "storm: {} ledgers and {} conflicts a second, {} publications a second for each instance",
+        writes / seconds,
+        conflicts / seconds,
+        publications / seconds / 32
+    );
+    assert!(writes / seconds >= 5, "{writes} ledgers in {seconds} s: a livelock");
+    assert!(publications <= 4 * 32 * seconds, "{publications} publications in {seconds} s");
+    assert_eq!(world.checker.violation, None);
+}
+
+#[test]
+fn fl_3_an_instance_at_rest_writes_once_a_second() {
+    let mut world = busy_fleet(9, &[100; 3]);
+    let (publications, writes) = (world.etcd.publications, world.etcd.ledger_writes);
+    world.run_until(world.now + 20 * SEC);
+    let (publications, writes) = (world.etcd.publications - publications, world.etcd.ledger_writes - writes);
+    println!("at rest: {publications} publications and {writes} ledgers of three instances in 20 s");
+    assert!(publications <= 60 && writes == 0, "{publications} publications, {writes} ledgers");
+}

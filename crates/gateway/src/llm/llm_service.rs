@@ -1,0 +1,11 @@
+//! `LlmService`: what is known of the models of one service, and of the tokens that its clients took.
+
+use super::learnt_models::LearntModels;
+use super::token_totals::TokenTotals;
+
+/// Lasts as long as the service is in the settings.
+#[derive(Debug, Default)]
+pub(crate) struct LlmService {
+    pub(super) learnt: LearntModels,
+    pub(crate) totals: TokenTotals,
+}

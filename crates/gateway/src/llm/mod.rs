@@ -1,0 +1,18 @@
+//! Traffic of language models: what a request says of itself, and how many tokens its response has (LM). No I/O: bytes come in, counts
+//! come out, in constant memory whatever the bytes are.
+
+mod json_scan;
+mod learnt_models;
+mod llm_service;
+mod request_facts;
+mod response_reader;
+mod token_count;
+mod token_meter;
+mod token_totals;
+mod usage;
+
+pub(crate) use llm_service::LlmService;
+pub(crate) use request_facts::RequestFacts;
+pub(crate) use token_count::{Tokens, whole};
+pub(crate) use token_meter::{LlmRequest, TokenSource};
+pub(crate) use token_totals::TokenSeries;

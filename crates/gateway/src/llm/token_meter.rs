@@ -1,0 +1,163 @@
+//! `TokenMeter`: counts the tokens of a request for the flow control.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use evenkeel::cost::{CostMeter, CountCost, Counted};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use http_body::Frame;
+
+use super::llm_service::LlmService;
+use super::request_facts::RequestFacts;
+use super::token_count::{TokenCount, Tokens};
+
+/// A request of a language model. It goes with the request to the flow control, and everybody who logs it has it too.
+pub(crate) struct LlmRequest {
+    service: Arc<LlmService>,
+    pub(crate) facts: RequestFacts,
+    prompt_bytes: u64,
+    cached_weight: f64,
+    user: Box<str>,
+    /// What it has taken so far, once a response has begun.
+    tokens: Mutex<Option<Tokens>>,
+}
+
+/// Makes meters for requests that have been read.
+#[derive(Debug)]
+pub(crate) struct TokenSource;
+
+/// Counts the tokens of one request.
+struct TokenMeter {
+    request: Arc<LlmRequest>,
+    count: TokenCount,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// There is no response.
+    Asked,
+    /// The model works.
+    Generating,
+    /// There is nothing to count: the server has refused.
+    Refused,
+    Ended,
+}
+
+// === impl LlmRequest ===
+
+impl LlmRequest {
+    /// A request of this user whose body has so many bytes. Cached tokens count this much.
+    pub(crate) fn new(
+        service: &Arc<LlmService>,
+        facts: RequestFacts,
+        prompt_bytes: u64,
+        cached_weight: f64,
+        user: &str,
+    ) -> Self {
+        Self {
+            service: Arc::clone(service),
+            facts,
+            prompt_bytes,
+            cached_weight,
+            user: user.into(),
+            tokens: Mutex::default(),
+        }
+    }
+
+    /// What it has taken so far; none if there is no response.
+    pub(crate) fn tokens(&self) -> Option<Tokens> {
+        *self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_tokens(&self, tokens: Tokens) {
+        *self.tokens.lock().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
+    }
+}
+
+impl fmt::Debug for LlmRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LlmRequest").field("facts", &self.facts).field("tokens", &self.tokens()).finish_non_exhaustive()
+    }
+}
+
+// === impl TokenSource ===
+
+impl CountCost for TokenSource {
+    fn arrive(&self, parts: &Parts) -> Option<Box<dyn CostMeter>> {
+        let request = Arc::clone(parts.extensions.get::<Arc<LlmRequest>>()?);
+        let count = TokenCount::new(&request.service.learnt, &request.facts, &request.user, request.prompt_bytes);
+        Some(Box::new(TokenMeter { request, count, stage: Stage::Asked }))
+    }
+}
+
+// === impl TokenMeter ===
+
+impl TokenMeter {
+    fn learnt(&self) -> &super::learnt_models::LearntModels {
+        &self.request.service.learnt
+    }
+
+    fn cost(&self) -> f64 {
+        self.count.tokens().cost(self.request.cached_weight)
+    }
+}
+
+impl CostMeter for TokenMeter {
+    fn expect(&mut self, learnt: Option<f64>) -> Option<f64> {
+        self.count.look_up(&self.request.service.learnt);
+        let output = self.count.output_expected();
+        // What requests of this kind cost says more than nothing, and less than what their responses had.
+        Some(match (output, learnt) {
+            (Some(output), _) => self.count.prompt_expected() + output,
+            (None, Some(learnt)) => learnt.max(self.count.prompt_expected()),
+            (None, None) => self.count.prompt_expected(),
+        })
+    }
+
+    fn begin(&mut self, status: StatusCode, headers: &mut HeaderMap) -> Counted {
+        if !status.is_success() {
+            self.stage = Stage::Refused;
+            return Counted::Nothing;
+        }
+        self.stage = Stage::Generating;
+        let is_encoded = headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity");
+        let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::to_str).and_then(Result::ok).unwrap_or_default();
+        self.count.begin_response(content_type, is_encoded);
+        self.request.set_tokens(self.count.tokens());
+        Counted::InAll(self.cost())
+    }
+
+    fn progress(&mut self, frame: &mut Frame<Bytes>) -> Counted {
+        let Some(data) = frame.data_ref().filter(|_| self.stage == Stage::Generating) else { return Counted::Nothing };
+        if !self.count.feed(data) {
+            return Counted::Nothing;
+        }
+        let tokens = self.count.tokens();
+        self.request.set_tokens(tokens);
+        Counted::InAll(tokens.cost(self.request.cached_weight))
+    }
+
+    fn end(&mut self) -> Counted {
+        if self.stage != Stage::Generating {
+            return Counted::Nothing;
+        }
+        self.count.end(self.learnt());
+        let tokens = self.count.tokens();
+        self.request.set_tokens(tokens);
+        Counted::Exactly(tokens.cost(self.request.cached_weight))
+    }
+}
+
+impl Drop for TokenMeter {
+    fn drop(&mut self) {
+        // A response that was cut off took what it had.
+        if let Some(tokens) = self.request.tokens() {
+            self.stage = Stage::Ended;
+            self.request.service.totals.add(&self.request.facts.model, &self.request.user, tokens);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Requests of an Envoy that is not governed yet (`observability_mode`): Envoy waits for nothing, and only the shadow decides about them (EP-5).
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Once;
+
+use evenkeel::request::FlowRequest;
+use evenkeel::shadow::Observed;
+use evenkeel_engine::{Attributes, HeadSource, RequestHead, RequestInfo, WorkEstimate};
+use http::HeaderMap;
+use http::request::Parts;
+
+use super::head::head_of;
+use super::messages::{HttpHeaders, ProcessingRequest, Step};
+use super::process::RequestStream;
+use crate::observe::metrics::ExtProcOutcome;
+use crate::proxy::arrival::Arrival;
+use crate::proxy::connection::Connection;
+use crate::proxy::serve::normalize_head;
+
+/// The head of a request that Envoy tells of.
+struct ToldHead<'a> {
+    headers: &'a HeaderMap,
+    client: String,
+}
+
+const NO_SHADOW: &str = "Envoy is in observability_mode, and there is no shadow that it could tell; start evenkeel with `--shadow FILE`, or set `shadow: {}`";
+
+// === impl RequestStream ===
+
+impl RequestStream {
+    /// Follows a request that runs already, until it is over. Nothing is sent: Envoy would not read it. The stream never ends with an error: by
+    /// that, an Envoy without `failure_mode_allow` would reject the request.
+    pub(super) async fn observe(mut self, connection: &Rc<Connection>, headers: HttpHeaders) {
+        let mut observed = head_of(headers).ok().and_then(|parts| observed(connection, parts));
+        while let Some(Ok(message)) = poll_fn(|context| self.messages.poll_next::<ProcessingRequest>(context)).await {
+            if is_over(&message) {
+                // Envoy may end the stream some seconds later.
+                observed = None;
+            }
+        }
+        drop(observed);
+    }
+}
+
+/// Tells the shadow of a request. A request that would not reach flow control is none of its concern.
+fn observed(connection: &Rc<Connection>, mut parts: Parts) -> Option<Observed> {
+    let worker = &connection.worker;
+    if normalize_head(&mut parts, worker.config.limits.headers).is_err() {
+        return None;
+    }
+    let target = worker.rules.target(&mut parts);
+    let Arrival { digested: Ok(digested), user: Ok(user), pool: Ok(found), .. } =
+        Arrival::new(connection, &target, &parts)
+    else {
+        return None;
+    };
+    let Some(flow) = &found.pool.held_flow else { return None };
+    let client = connection.identity.client_address(&parts.headers).to_canonical().to_string();
+    let head = ToldHead { headers: &parts.headers, client };
+    let work = worker.rules.seats_of_route(digested.extra).unwrap_or(WorkEstimate::ONE_SEAT);
+    let is_long_running = worker.rules.is_long_running(&digested);
+    let request = RequestInfo { head: RequestHead::borrowed(&head), ..digested.info };
+    let request = FlowRequest::new(Attributes { user: &user, request: &request }).work(work);
+    let request = if is_long_running { request.long_running() } else { request };
+    let observed = flow.control().observe(&request);
+    if observed.is_some() {
+        worker.metrics.ext_proc_request(ExtProcOutcome::Observed);
+    } else {
+        static WARNING: Once = Once::new();
+        WARNING.call_once(|| tracing::warn!("{NO_SHADOW}"));
+    }
+    observed
+}
+
+/// Whether the response has ended.
+fn is_over(message: &ProcessingRequest) -> bool {
+    match &message.step {
+        Some(Step::ResponseHeaders(headers)) => headers.end_of_stream,
+        Some(Step::ResponseTrailers(_)) => true,
+        _ => false,
+    }
+}
+
+// === impl ToldHead ===
+
+impl HeadSource for ToldHead<'_> {
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next()?.to_str().ok()?;
+        // It is not known which of several values the service would go by.
+        values.next().is_none().then_some(value)
+    }
+
+    fn address(&self) -> Option<&str> {
+        Some(&self.client)
+    }
+}

@@ -1,0 +1,118 @@
+//! Streams that no Envoy opens (EP-6): each ends with a status of gRPC, and costs a bounded amount of memory and time.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{HeaderMap, Request};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+
+use super::{Deciding, deciding};
+
+const PROCESS: &str = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
+
+/// What came back: the messages, and the status in headers or trailers.
+async fn call(address: SocketAddr, path: &str, body: Bytes) -> (Bytes, Option<String>) {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let request = Request::post(format!("http://{address}{path}")).header("content-type", "application/grpc");
+    let response = sender.send_request(request.body(Full::new(body)).unwrap()).await.unwrap();
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["content-type"]),
+        (200, &"application/grpc".parse().unwrap())
+    );
+    let status = |headers: &HeaderMap| headers.get("grpc-status").map(|status| status.to_str().unwrap().to_owned());
+    let in_head = status(response.headers());
+    let collected = response.into_body().collect().await.unwrap();
+    let status = in_head.or_else(|| collected.trailers().and_then(status));
+    (collected.to_bytes(), status)
+}
+
+/// A message with a flag and its length.
+fn framed(flag: u8, message: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::new();
+    bytes.put_u8(flag);
+    bytes.put_u32(u32::try_from(message.len()).unwrap());
+    bytes.put_slice(message);
+    bytes.freeze()
+}
+
+/// `ProcessingRequest { request_headers: HttpHeaders { headers } }`.
+fn request_headers(headers: &[(&str, &str)]) -> Vec<u8> {
+    let field = |number: u8, content: &[u8]| {
+        let mut out = vec![number << 3 | 2];
+        let mut length = content.len();
+        while length >= 0x80 {
+            out.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
+            length >>= 7;
+        }
+        out.push(u8::try_from(length).unwrap());
+        out.extend_from_slice(content);
+        out
+    };
+    let header = |(name, value): &(&str, &str)| {
+        let content = [field(1, name.as_bytes()), field(3, value.as_bytes())].concat();
+        field(1, &content)
+    };
+    let map: Vec<u8> = headers.iter().flat_map(header).collect();
+    field(2, &field(1, &map))
+}
+
+#[tokio::test]
+async fn what_is_not_the_protocol_ends_with_a_status() {
+    let deciding = Deciding::start(deciding(1)).await;
+    let get = [(":method", "GET"), (":path", "/"), (":authority", "shop.example")];
+    let head = request_headers(&get);
+    let long = "x".repeat(200_000);
+    for (what, path, body, status) in [
+        ("another method", "/envoy.service.ext_proc.v3.ExternalProcessor/Other", Bytes::new(), "12"),
+        ("nothing", PROCESS, Bytes::new(), "0"),
+        ("no protobuf", PROCESS, framed(0, &[0xff; 40]), "3"),
+        ("a compressed message", PROCESS, framed(1, &head), "12"),
+        ("no head first", PROCESS, framed(0, &[]), "3"),
+        ("no method", PROCESS, framed(0, &request_headers(&get[1..])), "3"),
+        ("observability without a shadow", PROCESS, framed(0, &[&*head, &[0x50, 1]].concat()), "0"),
+        ("half of a message", PROCESS, framed(0, &head).slice(..20), "0"),
+        ("a long message", PROCESS, framed(0, &request_headers(&[("x", &long)])), "8"),
+        ("a whole request", PROCESS, framed(0, &head), "0"),
+    ] {
+        let (_, found) = call(deciding.address, path, body).await;
+        assert_eq!(found.as_deref(), Some(status), "{what}");
+        deciding.has(0, 0).await;
+    }
+    deciding.done().await;
+}
+
+/// A path that cannot be interpreted gets the gateway's error, and not one of gRPC.
+#[tokio::test]
+async fn a_malformed_request_gets_a_response() {
+    let deciding = Deciding::start(deciding(1)).await;
+    let head = request_headers(&[(":method", "GET"), (":path", "/a/..;/b"), (":authority", "shop.example")]);
+    let (messages, status) = call(deciding.address, PROCESS, framed(0, &head)).await;
+    assert_eq!(status.as_deref(), Some("0"));
+    let text = String::from_utf8_lossy(&messages);
+    assert!(text.contains("application/problem+json") && text.contains("Bad Request"), "{text}");
+    deciding.done().await;
+}
+
+/// A stream that never says anything ends by itself.
+#[tokio::test]
+async fn a_silent_stream_ends() {
+    let mut settings = deciding(1);
+    settings.timeouts.head = Duration::from_millis(100);
+    let deciding = Deciding::start(settings).await;
+    let stream = TcpStream::connect(deciding.address).await.unwrap();
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let (_open, body) = tokio::sync::mpsc::channel::<Result<http_body::Frame<Bytes>, std::convert::Infallible>>(1);
+    let body = http_body_util::StreamBody::new(tokio_stream::wrappers::ReceiverStream::new(body));
+    let request = Request::post(format!("http://{}{PROCESS}", deciding.address)).body(body).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    let trailers = response.into_body().collect().await.unwrap().trailers().cloned().unwrap();
+    assert_eq!(trailers["grpc-status"], "4");
+    deciding.done().await;
+}

@@ -1,0 +1,151 @@
+//! The shadow: a second configuration decides beside the first, and no request notices (SH).
+
+use crate::support;
+
+use std::time::Duration;
+
+use evenkeel_gateway::Config;
+use evenkeel_gateway::config::ShadowConfig;
+use serde_json::Value;
+use support::client::get;
+use support::upstream::{Upstream, ok};
+use support::{ONE_LEVEL, Running, config, start, start_with};
+use tempfile::TempDir;
+
+/// Orders have a level of their own, and the others get nothing.
+const NEW: &str = "
+levels:
+  orders: {share: 1}
+  nobody: {share: 0}
+match:
+- {path: /orders/*, level: orders}
+- {level: nobody}
+";
+
+async fn upstream() -> Upstream {
+    Upstream::answering(|_| ok("fine")).await
+}
+
+fn settings(upstream: &Upstream, shadow: ShadowConfig) -> Config {
+    let mut settings = config(&[upstream.address]);
+    settings.admin.address = Some("127.0.0.1:0".parse().unwrap());
+    settings.shadow = Some(shadow);
+    assert_eq!(settings.check(), []);
+    settings
+}
+
+async fn report(running: &Running) -> Value {
+    let answer = get(running.gateway.admin_address().unwrap(), "/debug/shadow", "").await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+/// Waits until the shadow has decided about so many requests.
+async fn decided(running: &Running, requests: u64) -> Value {
+    let until = std::time::Instant::now() + support::PATIENCE;
+    loop {
+        let report = report(running).await;
+        if report["requests"].as_u64() >= Some(requests) {
+            return report;
+        }
+        assert!(std::time::Instant::now() < until, "{report:#}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn sh_1_requests_are_served_as_if_there_were_no_shadow() {
+    let (upstream, folder) = (upstream().await, TempDir::new().unwrap());
+    let file = folder.path().join("new.yaml");
+    std::fs::write(&file, NEW).unwrap();
+    let shadow = ShadowConfig { objects: Some(file.clone()), concurrency: Some(5), borrowing: None };
+    let running = start_with(settings(&upstream, shadow), ONE_LEVEL).await;
+    for number in 0..20 {
+        let path = if number % 2 == 0 { "/orders/1" } else { "/reports" };
+        assert_eq!(get(running.address, path, "").await.status, 200);
+    }
+    let report = decided(&running, 20).await;
+    assert_eq!(report["totals"]["rejected"], serde_json::json!({"real": 0, "shadow": 10}), "{report:#}");
+    assert_eq!(report["seats"], 5);
+    let levels: Vec<_> = report["moved"].as_array().unwrap().iter().map(|moved| moved["to"].as_str()).collect();
+    assert_eq!((levels.len(), report["moved"][0]["requests"].as_u64()), (2, Some(10)), "{report:#}");
+    assert!(report["summary"].as_str().unwrap().contains("more requests rejected"), "{report:#}");
+
+    // Files that change are another shadow, which begins from nothing.
+    std::fs::write(&file, NEW.replace("share: 0", "share: 1")).unwrap();
+    let until = std::time::Instant::now() + 2 * support::PATIENCE;
+    while self::report(&running).await["requests"].as_u64() != Some(0) {
+        assert!(std::time::Instant::now() < until, "the file is not read again");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // If a request was still under way when it began, those of the first second do not count.
+    let report = loop {
+        get(running.address, "/reports", "").await;
+        let report = self::report(&running).await;
+        if report["requests"].as_u64() >= Some(1) {
+            break report;
+        }
+        assert!(std::time::Instant::now() < until, "{report:#}");
+    };
+    assert_eq!(report["totals"]["rejected"]["shadow"], 0);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn settings_start_and_end_a_shadow() {
+    let upstream = upstream().await;
+    let mut without = settings(&upstream, ShadowConfig::default());
+    without.shadow = None;
+    let mut running = start_with(without, ONE_LEVEL).await;
+    let admin = running.gateway.admin_address().unwrap();
+    let answer = get(admin, "/debug/shadow", "").await;
+    assert_eq!(answer.status, 404);
+    assert!(answer.text().contains("there is no shadow; start the gateway with `--shadow FILE`"), "{}", answer.text());
+
+    // The same objects with other seats.
+    let mut with = (*running.gateway.config()).clone();
+    with.shadow = Some(ShadowConfig { concurrency: Some(3), ..ShadowConfig::default() });
+    let changed = running.gateway.reconfigure(with.clone()).await.unwrap();
+    assert_eq!(changed.changed, ["shadow"]);
+    get(running.address, "/", "").await;
+    let report = decided(&running, 1).await;
+    assert_eq!((report["seats"].as_i64(), report["moved"].as_array().map(Vec::len)), (Some(3), Some(0)));
+
+    with.shadow = None;
+    running.gateway.reconfigure(with).await.unwrap();
+    assert_eq!(get(admin, "/debug/shadow", "").await.status, 404);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_used_are_named_at_the_start() {
+    let (upstream, folder) = (upstream().await, TempDir::new().unwrap());
+    let file = folder.path().join("new.yaml");
+    std::fs::write(&file, "levels: {a: {share: many}}").unwrap();
+    let shadow = ShadowConfig { objects: Some(file), ..ShadowConfig::default() };
+    let settings = settings(&upstream, shadow);
+    let error = evenkeel_gateway::Gateway::start(settings.clone(), evenkeel_gateway::objects::source(&settings)).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("new.yaml:1:"), "{error}");
+}
+
+#[tokio::test]
+async fn each_service_has_its_shadow() {
+    let upstream = upstream().await;
+    let mut settings = settings(&upstream, ShadowConfig { concurrency: Some(3), ..ShadowConfig::default() });
+    let text = format!("services: {{shop: {{path: /shop, upstream: 'http://{}'}}}}", upstream.address);
+    settings.services = Config::parse("evenkeel.yaml", &text).unwrap().services;
+    let running = start(settings).await;
+    get(running.address, "/shop/1", "").await;
+    let until = std::time::Instant::now() + support::PATIENCE;
+    loop {
+        let report = report(&running).await;
+        let shop = report["services"].as_array().unwrap().iter().find(|one| one["service"] == "shop").unwrap().clone();
+        if shop["shadow"]["requests"] == 1 {
+            break;
+        }
+        assert!(std::time::Instant::now() < until, "{report:#}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    running.done().await;
+}

@@ -1,0 +1,242 @@
+//! Costs and rates of simulated requests, with the parts of the engine that the library uses (CO-6).
+
+use std::collections::HashMap;
+
+use evenkeel_api::annotations::{CostUnit, Excess, RateUnit};
+use evenkeel_engine::cost::{CostAccount, CostClass, LearntCosts, SeatRule, SeatTimePrice, Settlement, unit_key};
+use evenkeel_engine::rate::{FlowStamps, OverRate};
+use evenkeel_engine::time::{Instant, Nanos, SECOND};
+use evenkeel_engine::{Configuration, FlowRate, Schema};
+
+/// What tells requests apart whose costs are learnt: their flow, and what they ask for. See
+/// [`Schema::flow_key`] and [`route_key`](evenkeel_engine::cost::route_key).
+///
+/// Not `#[non_exhaustive]`: it is two numbers with names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AccountKey {
+    /// The hash of the flow.
+    pub flow: u64,
+    /// The number of the route.
+    pub route: u64,
+}
+
+/// The costs and rates of all flow schemas, and the accounts of requests under way.
+#[derive(Debug, Default)]
+pub(crate) struct Accounts {
+    /// By the places of flow schemas in the configuration: where their accounts are.
+    of_schemas: Vec<Option<usize>>,
+    schemas: Vec<SchemaAccounts>,
+    /// By the names of levels.
+    learnt: HashMap<Box<str>, LearntCosts>,
+    requests: Vec<RequestAccount>,
+    free: Vec<u32>,
+}
+
+/// The number of a request's account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AccountId(u32);
+
+#[derive(Debug)]
+struct SchemaAccounts {
+    name: Box<str>,
+    level: Box<str>,
+    unit: Option<CostUnit>,
+    seat_rule: Option<SeatRule>,
+    rate: Option<FlowRate>,
+    charges: bool,
+    key: u64,
+    stamps: FlowStamps,
+    price: SeatTimePrice,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RequestAccount {
+    schema: usize,
+    flow: u64,
+    class: CostClass,
+    state: CostAccount,
+    /// What it will have cost; `None`: what is expected.
+    cost: Option<f64>,
+    /// What it took of the rate.
+    taken: u64,
+}
+
+/// How many flows of a schema are remembered that are not at rest.
+const FLOWS_MAX: usize = 1 << 20;
+
+// === impl Accounts ===
+
+impl Accounts {
+    /// Takes over what a configuration says. What was learnt under the one before stays, as far as it counts in the same unit.
+    pub(crate) fn follow(&mut self, configuration: &Configuration) {
+        self.of_schemas.clear();
+        if configuration.schemas().iter().any(|schema| schema.terms.is_some()) {
+            self.of_schemas = configuration.schemas().iter().map(|schema| self.place_of(schema)).collect();
+        }
+    }
+
+    fn place_of(&mut self, schema: &Schema) -> Option<usize> {
+        let terms = schema.terms.as_deref()?;
+        let mut made = SchemaAccounts {
+            name: schema.name.clone(),
+            level: schema.level.name.clone(),
+            unit: terms.counts(),
+            seat_rule: terms.seats,
+            rate: terms.rate,
+            charges: terms.charges(),
+            key: schema.key() ^ terms.counts().as_ref().map_or(0, unit_key),
+            stamps: FlowStamps::new(FLOWS_MAX),
+            price: SeatTimePrice::default(),
+        };
+        // The first seed will do: nobody here chooses names to get into others' places.
+        self.learnt.entry(made.level.clone()).or_insert_with(|| LearntCosts::new(1));
+        let is_same = |known: &SchemaAccounts| known.name == made.name && known.unit == made.unit;
+        match self.schemas.iter().position(is_same) {
+            Some(place) => {
+                let known = &mut self.schemas[place];
+                made.stamps = std::mem::replace(&mut known.stamps, FlowStamps::new(1));
+                made.price = known.price;
+                *known = made;
+                Some(place)
+            }
+            None => {
+                self.schemas.push(made);
+                Some(self.schemas.len() - 1)
+            }
+        }
+    }
+
+    /// Whether the costs or rates of a flow schema count.
+    #[inline]
+    pub(crate) fn count(&self, schema: usize) -> bool {
+        self.of_schemas.get(schema).is_some_and(Option::is_some)
+    }
+
+    /// The account of a request that will have cost so much. Tells how many seats it takes, if that depends on costs.
+    pub(crate) fn open(
+        &mut self,
+        schema: usize,
+        key: AccountKey,
+        cost: Option<f64>,
+        seats: u32,
+    ) -> Option<(AccountId, u32)> {
+        let place = self.of_schemas.get(schema).copied().flatten()?;
+        let accounts = &self.schemas[place];
+        let class = CostClass::new(accounts.key, key.route, key.flow);
+        let learnt = accounts.unit.as_ref().and_then(|_| self.learnt.get_mut(&accounts.level)?.expected(&class));
+        let expected = learnt.map_or(0.0, |learnt| learnt.cost);
+        let seats = match accounts.seat_rule {
+            Some(_) if learnt.is_none() => 1,
+            Some(rule) => rule.seats(expected),
+            None => seats,
+        };
+        let price = if accounts.charges { accounts.price.per_unit() } else { None };
+        let state = CostAccount::open(expected, seats, accounts.seat_rule, price);
+        let account = RequestAccount { schema: place, flow: key.flow, class, state, cost, taken: 0 };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.requests[id as usize] = account;
+                id
+            }
+            None => {
+                self.requests.push(account);
+                u32::try_from(self.requests.len() - 1).ok()?
+            }
+        };
+        Some((AccountId(id), seats))
+    }
+
+    /// The request takes its part of the rate of its flow: tells when it may go on.
+    pub(crate) fn take(&mut self, id: AccountId, now: Instant, latest: Instant) -> Result<Instant, OverRate> {
+        let account = &mut self.requests[id.0 as usize];
+        let SchemaAccounts { rate: Some(flow_rate), stamps, .. } = &mut self.schemas[account.schema] else {
+            return Ok(now);
+        };
+        let latest = if flow_rate.rate.excess == Excess::Reject { now } else { latest };
+        let taken = flow_rate.taken_by(account.state.expected());
+        let at = stamps.take(&flow_rate.limit, account.flow, taken, now, latest)?;
+        account.taken = taken;
+        Ok(at)
+    }
+
+    /// The request has waited for seats, and starts: how many it should have by what is known by now, if they are others.
+    pub(crate) fn expect_anew(&mut self, id: AccountId) -> Option<u32> {
+        let account = &mut self.requests[id.0 as usize];
+        let accounts = &self.schemas[account.schema];
+        accounts.unit.as_ref()?;
+        let expected = self.learnt.get_mut(&accounts.level)?.expected(&account.class)?;
+        account.state.expect_anew(expected.cost)
+    }
+
+    /// The request has got so many seats when it started.
+    pub(crate) fn set_seats(&mut self, id: AccountId, now: Instant, seats: u32) {
+        self.requests[id.0 as usize].state.set_seats(now, now, seats);
+    }
+
+    /// The request has ended: what remains to be charged.
+    pub(crate) fn settle(&mut self, id: AccountId, started: Instant, now: Instant) -> Settlement {
+        let account = &mut self.requests[id.0 as usize];
+        let cost = match self.schemas[account.schema].unit {
+            #[expect(clippy::cast_precision_loss, reason = "a time")]
+            Some(CostUnit::Time) => (now - started).max(0) as f64 / SECOND as f64,
+            _ => account.cost.unwrap_or(account.state.expected()),
+        };
+        account.state.end_with(cost);
+        account.state.settle(started, now)
+    }
+
+    /// What it cost replaces what was assumed (CO-5, RL-3).
+    pub(crate) fn close(&mut self, id: AccountId, settlement: &Settlement, has_failed: bool, now: Instant) {
+        let account = self.requests[id.0 as usize];
+        let accounts = &mut self.schemas[account.schema];
+        let is_known = account.cost.is_some() || accounts.unit == Some(CostUnit::Time);
+        if !has_failed && is_known && accounts.unit.is_some() {
+            if let Some(learnt) = self.learnt.get_mut(&accounts.level) {
+                learnt.learn(&account.class, settlement.cost);
+            }
+            if accounts.charges {
+                accounts.price.learn(settlement.seat_time, settlement.cost);
+            }
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "such a cast stays within bounds")]
+        let cost = settlement.cost.round() as i64;
+        accounts.correct_cost(&account, cost, now);
+        self.free.push(id.0);
+    }
+
+    /// It never ran, but had waited for seats: costs give back what it took of the rate.
+    pub(crate) fn abandon(&mut self, id: AccountId, now: Instant) {
+        let account = self.requests[id.0 as usize];
+        self.schemas[account.schema].correct_cost(&account, 0, now);
+        self.free.push(id.0);
+    }
+
+    /// It was rejected when it arrived, and gives back what it took of the rate.
+    pub(crate) fn refuse(&mut self, id: AccountId, now: Instant) {
+        let account = self.requests[id.0 as usize];
+        if let SchemaAccounts { rate: Some(flow_rate), stamps, .. } = &mut self.schemas[account.schema]
+            && account.taken > 0
+        {
+            let taken = i64::try_from(account.taken).unwrap_or(i64::MAX);
+            stamps.correct(&flow_rate.limit, account.flow, -taken, now);
+        }
+        self.free.push(id.0);
+    }
+}
+
+// === impl SchemaAccounts ===
+
+impl SchemaAccounts {
+    /// What a request took of a rate that counts costs is replaced by what it cost.
+    fn correct_cost(&mut self, account: &RequestAccount, cost: i64, now: Instant) {
+        if let Some(flow_rate) = self.rate.filter(|flow_rate| flow_rate.rate.unit != RateUnit::Requests) {
+            let taken = i64::try_from(account.taken).unwrap_or(i64::MAX);
+            self.stamps.correct(&flow_rate.limit, account.flow, cost.saturating_sub(taken), now);
+        }
+    }
+}
+
+/// What a client is told whose request would conform after that time.
+pub(crate) fn retry_after(wait: Nanos) -> Nanos {
+    ((wait + SECOND - 1) / SECOND).max(1) * SECOND
+}

@@ -1,0 +1,132 @@
+//! Costs and rates in the simulator (CO-6): a workload says what requests cost, and the same accounts count as in a server.
+
+use evenkeel_api::Preset;
+use evenkeel_api::decode::{Manifest, Strictness};
+use evenkeel_engine::controller::Objects;
+use evenkeel_sim::report::{FlowReport, Report};
+use evenkeel_sim::workload::Workload;
+use evenkeel_sim::{Scenario, ServerSettings, run};
+
+fn objects(annotations: &str) -> Objects {
+    let text = format!(
+        "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {{name: api, annotations: {{evenkeel.dev/queuing: per-flow}}}}
+spec: {{type: Limited, limited: {{nominalConcurrencyShares: 100, limitResponse: {{type: Queue, queuing: {{}}}}}}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {{name: users, annotations: {{{annotations}}}}}
+spec:
+  matchingPrecedence: 100
+  priorityLevelConfiguration: {{name: api}}
+  distinguisherMethod: {{type: ByUser}}
+  rules:
+  - subjects: [{{kind: Group, group: {{name: '*'}}}}]
+    nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]
+"
+    );
+    let manifest = Manifest::read("objects", text.as_bytes(), Strictness::Strict).unwrap();
+    manifest.entries.into_iter().map(|entry| entry.object).collect()
+}
+
+fn simulate(annotations: &str, seconds: u32, flows: &str) -> Report {
+    let text = format!(
+        "{{apiVersion: evenkeel.dev/v1, kind: Workload, metadata: {{name: costs}}, spec: {{seconds: {seconds}, warmup: 10, flows: [{flows}]}}}}"
+    );
+    let workload = Workload::parse("workload", text.as_bytes(), Preset::Plain).unwrap();
+    let mut settings = ServerSettings::new(100);
+    settings.preset = Preset::Plain;
+    let scenario = Scenario { settings, objects: objects(annotations), applied: Vec::new() };
+    run(&workload, &scenario, 1, &mut |_| {}).report
+}
+
+fn flow<'a>(report: &'a Report, name: &str) -> &'a FlowReport {
+    report.flows.iter().find(|flow| flow.name == name).unwrap()
+}
+
+const LEARNT: &str = "evenkeel.dev/cost: tokens, evenkeel.dev/seats: learnt, evenkeel.dev/cost-per-seat: '1', evenkeel.dev/seats-max: '50'";
+
+/// Two kinds of requests, of which nobody says how many seats they take.
+const KINDS: &str = "
+    {name: rows, request: {path: /rows}, arrivals: {poisson: {rate: 100}}, service: {fixed: 100ms, cost: 1}},
+    {name: reports, request: {path: /reports}, arrivals: {poisson: {rate: 1}}, service: {fixed: 100ms, cost: {fixed: 40}}}";
+
+#[test]
+fn co_6_seats_are_learnt_from_what_simulated_requests_cost() {
+    let seats = |report: &Report, name| {
+        let figures = &flow(report, name).figures;
+        figures.seat_seconds / (figures.completed as f64 * 0.1)
+    };
+    let learnt = simulate(LEARNT, 60, KINDS);
+    assert!((seats(&learnt, "rows") - 1.0).abs() < 0.05, "{}", seats(&learnt, "rows"));
+    assert!((seats(&learnt, "reports") - 40.0).abs() < 2.0, "{}", seats(&learnt, "reports"));
+    let reports = &flow(&learnt, "reports").figures;
+    assert_eq!(reports.cost, Some(40.0 * reports.completed as f64));
+    let unknown = simulate("", 60, KINDS);
+    assert!((seats(&unknown, "reports") - 1.0).abs() < 0.05, "one each where nothing is said");
+}
+
+#[test]
+fn co_1_flows_take_turns_by_cost() {
+    let flows = "
+        {name: cheap, arrivals: {closed: {clients: 200}}, service: {fixed: 100ms, cost: 1}},
+        {name: dear, arrivals: {closed: {clients: 200}}, service: {fixed: 100ms, cost: {mix: [[0.5, 1], [0.5, 3]]}}}";
+    let report = simulate("evenkeel.dev/cost: tokens", 60, flows);
+    let (cheap, dear) = (&flow(&report, "cheap").figures, &flow(&report, "dear").figures);
+    let requests = cheap.completed as f64 / dear.completed as f64;
+    let cost = cheap.cost.unwrap() / dear.cost.unwrap();
+    assert!((1.9..2.1).contains(&requests) && (0.95..1.05).contains(&cost), "{requests} {cost}");
+}
+
+#[test]
+fn rl_2_a_rate_delays_and_does_not_reject_where_the_wait_is_short() {
+    let flows = "{name: steady, arrivals: {poisson: {rate: 120}}, service: {fixed: 5ms}, patience: 60s}";
+    let report = simulate("evenkeel.dev/rate: 100/s;burst=10", 60, flows);
+    let figures = &flow(&report, "steady").figures;
+    // The tail of those that arrived still waits at the end.
+    let per_second = figures.seat_seconds / 0.005 / 50.0;
+    assert!((per_second - 100.0).abs() < 1.0, "{per_second}");
+    assert_eq!((figures.rejected_sum(), figures.timed_out), (0, 0));
+    assert!(figures.wait.max > 1000.0, "{:?}", figures.wait);
+}
+
+#[test]
+fn rl_2_what_is_over_a_rate_that_rejects_counts_as_rate_limit() {
+    let flows = "{name: steady, arrivals: {poisson: {rate: 120}}, service: {fixed: 5ms}}";
+    let report = simulate("evenkeel.dev/rate: 100/s;burst=10;excess=reject", 60, flows);
+    let figures = &flow(&report, "steady").figures;
+    let rejected = figures.rejected["rate-limit"] as f64 / figures.requests as f64;
+    assert!((0.1..0.25).contains(&rejected), "{rejected}");
+    assert_eq!(
+        report.levels.iter().find(|level| level.name == "api").unwrap().rejected["rate-limit"],
+        figures.rejected["rate-limit"]
+    );
+    let per_second = figures.completed as f64 / 50.0;
+    assert!((95.0..=101.0).contains(&per_second), "{per_second}");
+}
+
+#[test]
+fn rl_3_a_rate_of_bytes_is_corrected_when_they_are_known() {
+    let flows = "{name: exports, arrivals: {poisson: {rate: 11}}, service: {fixed: 5ms, cost: {lognormal: {median: 900, sigma: 0.5}}}, patience: 60s}";
+    let report = simulate("evenkeel.dev/rate: 10000/s;unit=bytes;burst=20000", 120, flows);
+    let per_second = flow(&report, "exports").figures.cost.unwrap() / 110.0;
+    assert!((9500.0..10_500.0).contains(&per_second), "{per_second}");
+}
+
+#[test]
+fn what_is_wrong_with_a_cost_is_told_with_its_place() {
+    let problem = |service: &str| {
+        let text = format!(
+            "apiVersion: evenkeel.dev/v1\nkind: Workload\nspec:\n  seconds: 1\n  flows:\n  - {{name: a, arrivals: {{poisson: {{rate: 1}}}}, service: {service}}}\n"
+        );
+        Workload::parse("w.yaml", text.as_bytes(), Preset::Plain).unwrap_err().to_string()
+    };
+    let told = problem("{fixed: 1ms, cost: many}");
+    assert!(told.contains("spec.flows[0].service.cost") && told.contains("whole number"), "{told}");
+    let told = problem("{cost: 5}");
+    assert!(told.contains("must be exactly one of fixed"), "{told}");
+    let told = problem("{fixed: 1ms, cost: {mix: [[0.5, 1]]}}");
+    assert!(told.contains("add up to 0.5"), "{told}");
+}
