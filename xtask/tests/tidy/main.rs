@@ -11,6 +11,7 @@ mod licence;
 mod link;
 mod machine;
 mod manifest;
+mod map;
 #[path = "../../src/markdown.rs"]
 mod markdown;
 mod name;
@@ -64,6 +65,7 @@ fn the_tree_is_tidy() {
     let destinations = Destinations::new(tree.paths(), tree.files());
     offences.extend(tree.files().flat_map(|(path, text)| destinations.check(path, text)));
     offences.extend(page::check(tree.text(page::SUMMARY).unwrap_or_default(), tree.paths()));
+    offences.extend(map::check(tree.text(map::MAP).unwrap_or_default(), tree.paths()));
     let commands = commands(tree.text("xtask/src/main.rs").unwrap());
     assert!(commands.contains(&"test"), "the commands of xtask were not found: {commands:?}");
     offences.extend(tree.files().flat_map(|(path, text)| workflow::check(path, text, &commands)));
