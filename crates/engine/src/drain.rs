@@ -282,7 +282,7 @@ mod tests {
         Instant::from_nanos(ms * MILLISECOND)
     }
 
-    /// That many requests have ended, and as many waiting ones have started.
+    /// So many requests have ended, and as many waiting ones have started.
     fn both(count: u64) -> Drained {
         Drained { ended: count, started: count }
     }

@@ -22,7 +22,7 @@ impl SeatSeconds {
     /// The largest amount.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// That many units of 10 seat-nanoseconds.
+    /// So many units of 10 seat-nanoseconds.
     pub const fn from_units(units: u64) -> Self {
         Self(units)
     }

@@ -21,7 +21,7 @@ pub struct Instant(Nanos);
 // === impl Instant ===
 
 impl Instant {
-    /// That many nanoseconds after the chosen moment.
+    /// So many nanoseconds after the chosen moment.
     pub const fn from_nanos(nanos: Nanos) -> Self {
         Self(nanos)
     }

@@ -25,7 +25,7 @@ impl WorkEstimate {
     /// No seat at all, for requests that only wait at the server, such as long polls.
     pub const NO_SEAT: Self = Self::seats(0);
 
-    /// That many seats while the handler runs, and no lingering.
+    /// So many seats while the handler runs, and no lingering.
     pub const fn seats(initial_seats: u32) -> Self {
         Self { initial_seats, final_seats: 0, additional_latency: 0 }
     }

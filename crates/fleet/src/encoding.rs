@@ -19,7 +19,7 @@ pub enum UnreadableValue {
         /// Its version.
         version: u32,
     },
-    /// It is no value of the fleet.
+    /// The text is no value of the fleet.
     #[error("it is not a value of a fleet: {0}")]
     Malformed(#[from] serde_json::Error),
 }

@@ -8,7 +8,7 @@ use crate::ledger::InstanceId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemberEvent {
-    /// It is registered.
+    /// The instance is registered.
     Registered {
         /// Its registration.
         id: InstanceId,

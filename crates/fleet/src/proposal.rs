@@ -31,13 +31,13 @@ pub(crate) struct Observer<'a> {
 /// How another instance stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
-    /// It writes its key.
+    /// The instance writes its key.
     Present,
     /// Its key is gone, and it may still use all it has.
     Absent,
-    /// It cannot use its grant any more.
+    /// The instance cannot use its grant any more.
     GrantOver,
-    /// It cannot use its floor any more either.
+    /// The instance cannot use its floor any more either.
     AllOver,
 }
 

@@ -56,9 +56,9 @@ struct RoundSummary {
 #[derive(Debug)]
 enum ConditionWrite {
     Written,
-    /// It is as it should be, or the schema is gone.
+    /// The condition is as it should be, or the schema is gone.
     NotNeeded,
-    /// It was written too often, and may be written again at this time.
+    /// The condition was written too often, and may be written again at this time.
     TooOften(Instant),
 }
 
@@ -136,7 +136,7 @@ async fn write_if_due(
     pace: &mut WritePace,
 ) -> Result<ConditionWrite, Failure> {
     let present = match schemas.get(name, Moment::Any).await {
-        // It was deleted in the meantime.
+        // The schema was deleted in the meantime.
         Err(failure) if failure.status == StatusCode::NOT_FOUND => return Ok(ConditionWrite::NotNeeded),
         present => present?,
     };
@@ -186,7 +186,7 @@ async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condi
         seats: None,
     };
     match verbs::apply(schemas, body.to_string().as_bytes(), &write, &mut Vec::new()).await {
-        // It was deleted in the meantime.
+        // The schema was deleted in the meantime.
         Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(()),
         applied => applied.map(|_| ()),
     }

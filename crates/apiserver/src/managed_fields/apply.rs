@@ -40,9 +40,9 @@ pub struct ApplyRequest<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnConflict {
-    /// It is refused (API-129).
+    /// The request is refused (API-129).
     Refuse,
-    /// It takes them.
+    /// The applier takes the fields.
     Force,
 }
 

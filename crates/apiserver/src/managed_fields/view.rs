@@ -10,9 +10,9 @@ use serde_json::Value;
 /// What becomes of the members that an object leaves out and that have a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Defaults {
-    /// They are filled in.
+    /// Defaults are filled in.
     FillIn,
-    /// They stay left out.
+    /// Defaults stay left out.
     LeaveOut,
 }
 

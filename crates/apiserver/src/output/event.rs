@@ -33,11 +33,11 @@ enum Framing {
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It was created, or begins to match the selectors.
+    /// The object was created, or begins to match the selectors.
     Added,
-    /// It has changed.
+    /// The object has changed.
     Modified,
-    /// It was deleted, or no longer matches the selectors.
+    /// The object was deleted, or no longer matches the selectors.
     Deleted,
 }
 

@@ -48,7 +48,7 @@ pub(crate) enum Layout {
 // === impl Format ===
 
 impl Format {
-    /// That media type, with JSON laid out so.
+    /// The given media type, with JSON laid out so.
     pub(crate) fn new(media: Media, layout: Layout) -> Self {
         match media {
             Media::Json => Self::Text(TextFormat::Json(layout)),

@@ -25,7 +25,7 @@ pub(super) struct Table<'a, S: HubSpec> {
 /// Whether a table says what its columns are. In a watch only the first one does (API-172).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Header {
-    /// It does.
+    /// The table says what its columns are.
     Written,
     /// The client knows them already.
     Omitted,

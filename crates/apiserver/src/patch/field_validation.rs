@@ -4,9 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FieldValidation {
-    /// They are dropped.
+    /// Unknown fields are dropped.
     Ignore,
-    /// They are dropped, with a warning to the client.
+    /// Unknown fields are dropped, with a warning to the client.
     #[default]
     Warn,
     /// The request is refused.

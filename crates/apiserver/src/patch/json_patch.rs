@@ -41,9 +41,9 @@ struct Patcher {
 
 /// Why an operation failed.
 enum Failed {
-    /// It does not fit the document.
+    /// The patch does not fit the document.
     Rejected,
-    /// It asks for too much.
+    /// The patch asks for too much.
     TooLarge,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Candidate<S: HubSpec> {
 pub(super) enum ManagedFields {
     /// From a comparison of old and new, starting with what was sent.
     Compare(SentManagers),
-    /// They are in the object already.
+    /// The fields are in the object already.
     Final,
 }
 

@@ -20,7 +20,7 @@ pub(crate) enum Deleted<S: HubSpec> {
         /// Its UID.
         uid: String,
     },
-    /// It is only marked, because of its finalizers.
+    /// The object is only marked, because of its finalizers.
     Marked(Arc<Record<S>>),
 }
 

@@ -80,7 +80,7 @@ fn catches_everything(analysis: &Analysis<'_>, output: &mut Output) {
     output.accuse(analysis, located, finding.witness(Some(witness)));
 }
 
-/// It takes too much work to find out whether a schema after this one is the last. The first of those that may be is named.
+/// Too much work is needed to find out whether a schema after this one is the last. The first of those that may be is named.
 fn undecided(analysis: &Analysis<'_>, seen: usize, output: &mut Output) {
     let rest = analysis.view.configuration.schemas.iter().skip(seen);
     let mut candidates = rest.filter(|schema| schema.name() != CATCH_ALL).filter_map(|schema| analysis.located(schema));

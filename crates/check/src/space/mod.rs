@@ -63,7 +63,7 @@ impl Space {
         let schemas: Vec<&FlowSchema> = schemas.into_iter().collect();
         let [mut verbs, mut api_groups, mut resources, mut namespaces, mut path_verbs] =
             std::array::from_fn(|_| Names::default());
-        // It is the first one, and has the number of `CLUSTER_SCOPE`.
+        // The empty namespace is the first one, and has the number of `CLUSTER_SCOPE`.
         namespaces.add_one("");
         let mut paths = PathsBuilder::default();
         let rules = schemas.iter().flat_map(|schema| schema.spec.rules.iter().map(|rule| (path_match(schema), rule)));

@@ -31,7 +31,7 @@ pub enum Concurrency {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConcurrencyError {
-    /// It is neither a number nor `auto`.
+    /// The text is neither a number nor `auto`.
     #[error("must be a number of requests such as 40, `auto`, or `auto:10..400`")]
     Form,
     /// Zero seats.

@@ -97,7 +97,7 @@ impl CostAccount {
         self.seats
     }
 
-    /// It has waited, and is about to run: what is expected of it by now, and the seats that follow, if they are others.
+    /// The request has waited, and is about to run: the cost that is expected by now, and the seats that follow, if they are others.
     pub fn expect_anew(&mut self, expected: f64) -> Option<u32> {
         self.expected = sane(expected);
         self.charged_up_to = self.expected;
@@ -158,7 +158,7 @@ impl CostAccount {
         (seats.is_some() || charge > 0).then_some(Adjustment { seats, charge })
     }
 
-    /// It holds so many seats from now on, and has run since then.
+    /// The request holds so many seats from now on, and has run since then.
     pub fn set_seats(&mut self, started: Instant, now: Instant, seats: u32) {
         self.held = self.seat_time(started, now);
         (self.since, self.seats) = (Some(now), seats);

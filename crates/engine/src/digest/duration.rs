@@ -8,7 +8,7 @@ use evenkeel_api::validate::Value;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// It is not made of numbers with units, or is too long.
+    /// The duration is not made of numbers with units, or is too long.
     #[error("time: invalid duration {}", Value::text(.0))]
     Invalid(String),
     /// A number has no unit.

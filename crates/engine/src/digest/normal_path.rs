@@ -37,10 +37,10 @@ pub struct NormalPath<'a> {
 /// Not `#[non_exhaustive]`: there is nothing else to be done with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PathParameters {
-    /// They stay: `;` is a character like others.
+    /// Parameters stay: `;` is a character like others.
     #[default]
     Keep,
-    /// They are removed, as servlet containers do before they choose a handler.
+    /// Parameters are removed, as servlet containers do before they choose a handler.
     Strip,
     /// A path that has any is refused.
     Reject,

@@ -19,7 +19,7 @@ enum Slot {
     Other,
     /// A long-running request of that many seats waits.
     Waiting(u32),
-    /// It holds them.
+    /// The request holds the seats.
     Started(u32),
 }
 

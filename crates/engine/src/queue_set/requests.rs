@@ -1,6 +1,6 @@
 //! The requests that a queue set knows: waiting, executing or lingering.
 //!
-//! They are in slots that are used again, so that nothing is allocated once the set has seen its largest crowd. A slot
+//! Requests are in slots that are used again, so that nothing is allocated once the set has seen its largest crowd. A slot
 //! counts how often it has been used, and is retired before that count would start again from zero.
 
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct RequestId {
 /// Not `#[non_exhaustive]`: a caller has to handle every phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// It waits in its queue.
+    /// The request waits in its queue.
     Waiting,
     /// Its handler runs.
     Executing,

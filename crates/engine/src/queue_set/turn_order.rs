@@ -51,7 +51,7 @@ pub(super) trait TurnOrder: InspectQueues + Sized {
     /// There are not enough seats for that request, and all others wait for it.
     fn blocked(&mut self, next: Next);
 
-    /// That request starts. Its work may have been narrowed.
+    /// The chosen request starts. Its work may have been narrowed.
     fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T>);
 
     /// A waiting request leaves its queue; it is still in its slot. Tells whether others may be able to start because of that.

@@ -156,7 +156,7 @@ impl Admission {
         Some(settlement)
     }
 
-    /// It has ended, and no lock is held: its cost is learnt and noted.
+    /// The request has ended, and no lock is held: its cost is learnt and noted.
     #[cold]
     fn close(&self, account: &mut RequestAccount, settlement: Option<&Settlement>, has_failed: bool, now: Instant) {
         let Some(settlement) = settlement else { return account.abandon(now) };
@@ -166,7 +166,7 @@ impl Admission {
         }
     }
 
-    /// Whether it was started, but must not run: the seats of this instance have ended since then (FL-8).
+    /// Whether the request was started, but must not run: the seats of this instance have ended since then (FL-8).
     #[cfg(feature = "fleet")]
     pub(crate) fn is_forbidden(&self) -> bool {
         let upkeep = &self.destination.upkeep;
@@ -177,7 +177,7 @@ impl Admission {
         start.is_some_and(|(_, started)| upkeep.gate.forbids(started, &upkeep.clock))
     }
 
-    /// It has waited, and runs now: its seats follow what was learnt meanwhile.
+    /// The request has waited, and runs now: its seats follow what was learnt meanwhile.
     pub(crate) fn expect_anew(&self) {
         if let Some(account) = &self.account
             && let Some(seats) = account.expect_anew()

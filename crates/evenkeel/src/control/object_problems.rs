@@ -100,7 +100,7 @@ pub(crate) fn without_level(objects: &Objects) -> Vec<ObjectProblem> {
     };
     let named =
         objects.flow_schemas.iter().map(|schema| (schema.name(), &*schema.spec.priority_level_configuration.name));
-    // That a schema names no level at all is a problem of its own.
+    // A schema that names no level at all is a problem of its own.
     named.filter(|(_, level)| !level.is_empty() && !levels.contains(level)).map(problem).collect()
 }
 

@@ -141,14 +141,14 @@ impl<'a, W> FlowRequest<'a, W> {
         Self { details: Some(Box::new(details)), ..self }
     }
 
-    /// It is a watch, whose execution is only its beginning (HF-9): metrics tell its time from that of ordinary
+    /// The request is a watch, whose execution is only its beginning (HF-9): metrics tell its time from that of ordinary
     /// requests. It is [long-running](Self::long_running) too.
     #[must_use]
     pub fn watch(self) -> Self {
         Self { run_length: RunLength::Watch, ..self }
     }
 
-    /// It goes on for long, as a watch or an upgraded connection does. Such requests never hold more than the nominal seats
+    /// The request goes on for long, as a watch or an upgraded connection does. Such requests never hold more than the nominal seats
     /// of their level where seats are borrowed at once (LB-5). It counts towards the limit of its level on such requests (the annotation `evenkeel.dev/max-long-running`) as
     /// long as it has its permit, or as long as what
     /// [`Permit::take_long_running`](crate::Permit::take_long_running) gives is kept.
@@ -157,7 +157,7 @@ impl<'a, W> FlowRequest<'a, W> {
         Self { run_length: self.run_length.max(RunLength::Long), ..self }
     }
 
-    /// It is a change that so many watches are told of (WE-18), for the metric `watch_count_samples`.
+    /// The request is a change that so many watches are told of (WE-18), for the metric `watch_count_samples`.
     #[must_use]
     pub fn interested_watches(self, watches: u64) -> Self {
         Self { watches: Some(watches), ..self }

@@ -17,7 +17,7 @@ const DELETE: &str = "$deleteFromPrimitiveList/";
 pub(super) enum Strategy {
     /// The patch takes its place.
     Replace,
-    /// It is deleted.
+    /// The value is deleted.
     Delete,
 }
 

@@ -17,9 +17,9 @@ pub(super) struct Merger {
 /// What is known of the members of an object.
 #[derive(Clone, Copy)]
 pub(super) enum Scope {
-    /// They are the fields of a type.
+    /// The keys are the fields of a type.
     Fields(&'static TypeSchema),
-    /// They are the texts of a map.
+    /// The keys are the texts of a map.
     Texts,
     /// Nothing.
     Unknown,

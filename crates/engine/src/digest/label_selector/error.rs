@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabelSelectorError {
-    /// It begins with something else than a requirement.
+    /// The selector begins with something else than a requirement.
     #[error("found '{found}', expected: !, identifier, or 'end of string'")]
     Beginning {
         /// The token, empty at the end.

@@ -47,7 +47,7 @@ pub enum RouteError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateFault {
-    /// It does not start with a slash.
+    /// The path does not start with a slash.
     #[error("a template starts with a slash")]
     NoSlash,
     /// Two slashes in a row.

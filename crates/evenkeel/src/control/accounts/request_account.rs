@@ -70,7 +70,7 @@ impl RequestAccount {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It has waited, and runs now: the seats that it should have by what is known by now, if they are others.
+    /// The request has waited, and runs now: the seats that it should have by what is known by now, if they are others.
     pub(crate) fn expect_anew(&self) -> Option<u32> {
         let learnt = self.schema.expected(&self.class).map(|expected| expected.cost);
         let expected = match &self.meter {
@@ -115,7 +115,7 @@ impl RequestAccount {
         expected
     }
 
-    /// It never ran: it gives back what it took of the rate.
+    /// The request never ran: it gives back what it took of the rate.
     pub(crate) fn abandon(&self, now: Instant) {
         if self.schema.corrects_rate() {
             self.schema.correct(self.taken.flow, -i64::try_from(self.taken.amount).unwrap_or(i64::MAX), now);

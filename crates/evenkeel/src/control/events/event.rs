@@ -43,7 +43,7 @@ pub enum RunEnd {
     Done,
     /// Its client has left before there was a response: nobody knows whether the service would have done it.
     Left,
-    /// It has [failed](crate::Permit::mark_failed): its time says little about the service.
+    /// The request has [failed](crate::Permit::mark_failed): its time says little about the service.
     Failed,
 }
 

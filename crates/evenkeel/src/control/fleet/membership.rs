@@ -31,7 +31,7 @@ pub enum JoinFleetError {
          `flowControl.borrowing: periodic`"
     )]
     Inexact,
-    /// It has joined one already.
+    /// The flow control has joined a fleet already.
     #[error("this service belongs to a fleet already; a service belongs to one at most")]
     Joined,
     /// There is no tokio runtime.

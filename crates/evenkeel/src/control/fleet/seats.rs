@@ -9,9 +9,9 @@ use crate::control::trace;
 // === impl FlowControlShared ===
 
 impl FlowControlShared {
-    /// This is allowed from now on. When it returns, nothing starts above it.
+    /// Sets what this instance is allowed from now on. When the method returns, nothing starts above the allowance.
     pub(crate) fn allow(&self, allowance: Allowance) {
-        // That the one before has ended must not be forgotten: see `StartGate::forbids`.
+        // The end of the allowance before must not be forgotten: see `StartGate::forbids`.
         self.settle_allowance();
         self.upkeep().gate.set(allowance);
         self.settle_allowance();
@@ -38,7 +38,7 @@ impl FlowControlShared {
         let mut news = None;
         self.change(|controller, changes, now| {
             if let Some(allowed) = gate.allowed(clock.boot_time()) {
-                // That some levels have no seat here says nothing about the fleet.
+                // Some levels may have no seat here, which says nothing about the fleet.
                 controller.set_server_limit(allowed.seats.into(), changes, now);
                 news = gate.rearm(now, allowed).then_some(allowed);
             }

@@ -95,9 +95,9 @@ pub struct LiveLevel {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ExplainedQueuing {
-    /// They do not wait: the level is exempt, and they all start at once.
+    /// Requests do not wait: the level is exempt, and all of them start at once.
     Exempt,
-    /// They do not wait: what finds no seat is rejected.
+    /// Requests do not wait: a request that finds no seat is rejected.
     Reject,
     /// In queues that flows share; each flow has a hand of them.
     ShuffleSharded,

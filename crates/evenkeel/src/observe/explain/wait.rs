@@ -40,13 +40,13 @@ pub struct ExpectedWait {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum WaitOutcome {
-    /// It would start at once.
+    /// The request would start at once.
     Starts,
-    /// It would wait.
+    /// The request would wait.
     Waits,
-    /// It would wait, and be rejected when its wait limit is over.
+    /// The request would wait, and be rejected when its wait limit is over.
     TimesOut,
-    /// It would be rejected at once.
+    /// The request would be rejected at once.
     Rejected,
 }
 

@@ -73,13 +73,13 @@ pub struct LevelReading {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LevelQueuing {
-    /// They run all the same.
+    /// Requests run all the same.
     Exempt,
-    /// They are rejected.
+    /// Requests are rejected.
     Reject,
-    /// They wait in queues that flows share.
+    /// Requests wait in queues that flows share.
     ShuffleSharded,
-    /// They wait in the queue of their flow.
+    /// Requests wait in the queue of their flow.
     PerFlow,
 }
 

@@ -20,7 +20,7 @@ pub(crate) enum InvalidHeader {
     /// The bytes do not begin like a header.
     #[error("the connection does not begin with a PROXY protocol header")]
     Missing,
-    /// The line of version 1 is not one.
+    /// The line of version 1 is malformed.
     #[error("the PROXY protocol header of version 1 is malformed")]
     Line,
     /// Version 2 has no such version or command.

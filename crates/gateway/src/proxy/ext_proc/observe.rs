@@ -88,7 +88,7 @@ impl HeadSource for ToldHead<'_> {
     fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.get_all(name).iter();
         let value = values.next()?.to_str().ok()?;
-        // It is not known which of several values the service would go by.
+        // Nobody knows which of several values the service would go by.
         values.next().is_none().then_some(value)
     }
 
