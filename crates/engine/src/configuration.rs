@@ -237,6 +237,11 @@ impl LevelId {
         self.index as usize
     }
 
+    /// How many levels had its index before it.
+    pub fn generation(self) -> u32 {
+        self.generation
+    }
+
     /// The first level that has that index.
     pub(crate) fn first(index: u32) -> Self {
         Self { index, generation: 0 }

@@ -77,3 +77,67 @@ fn fr_1_the_oldest_requests_make_room() {
     assert_eq!(flight.records.last().map(|last| last.at), Some(19_999 * 1_000_000));
     assert!(flight.header.requests.len() < 100, "{}", flight.header.requests.len());
 }
+
+/// A request that ended before the recording was full is in the dump as it was, or not at all: never as one that still runs.
+#[test]
+fn fr_1_a_busy_level_leaves_no_phantoms() {
+    let clock = ManualClock::new();
+    let flow = flow(&clock);
+    flow.record(200_000);
+    // Two requests at a time: one has three records, and one that is rejected on arrival has one.
+    for _ in 0..5_000 {
+        let (first, second) = (arrive(&flow, "/a"), arrive(&flow, "/b"));
+        clock.advance(Duration::from_millis(1));
+        drop((first, second));
+        clock.advance(Duration::from_millis(1));
+    }
+    let flight = flow.flight(Duration::from_secs(3600), "").unwrap();
+    assert!(flight.records.len() > 500, "{}", flight.records.len());
+    for record in &flight.records {
+        assert!(!matches!(record.end, FlightEnd::Open { .. }), "{record:?}");
+    }
+}
+
+#[test]
+fn fr_1_all_levels_and_threads_are_recorded() {
+    let clock = ManualClock::new();
+    let levels: String = (0..40).map(|number| format!("level-{number}: {{share: 1}}, ")).collect();
+    let matches: String = (0..40).map(|number| format!("{{path: /{number}, level: level-{number}}}, ")).collect();
+    let objects = format!("{{levels: {{{levels}}}, match: [{matches}{{level: level-0}}]}}");
+    let flow = FlowControl::builder().server_concurrency(400).objects(objects).manual_clock(clock.clone()).build();
+    flow.record(4 << 20);
+    // Threads come and go, more than there are processors.
+    for _ in 0..10 {
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let flow = &flow;
+                scope.spawn(move || (0..5).for_each(|n| drop(arrive(flow, &format!("/{}", thread * 5 + n)))));
+            }
+        });
+        clock.advance(Duration::from_millis(1));
+    }
+    let flight = flow.flight(Duration::from_secs(60), "").unwrap();
+    assert_eq!((flight.records.len(), flight.header.missed, flight.header.is_complete), (400, 0, true));
+    assert!(flight.records.iter().all(|record| record.end == FlightEnd::Finished { ran: 0 }));
+    assert_eq!(flight.header.levels.len(), 40);
+}
+
+/// A level that comes later has the index of one that is gone, and other requests.
+#[test]
+fn fr_1_levels_that_are_gone_keep_their_names() {
+    let clock = ManualClock::new();
+    let flow = flow(&clock);
+    flow.record(1 << 20);
+    for name in ["all", "second", "third", "all"] {
+        let objects = format!("{{levels: {{{name}: {{share: 1}}}}, match: [{{level: {name}}}]}}");
+        flow.apply(objects.as_str()).unwrap();
+        let running = arrive(&flow, &format!("/{name}"));
+        clock.advance(Duration::from_millis(3));
+        drop(running);
+    }
+    let flight = flow.flight(Duration::from_secs(60), "").unwrap();
+    let found: Vec<_> =
+        (flight.records.iter()).map(|record| (&*flight.header.levels[usize::from(record.level)], record.end)).collect();
+    let end = FlightEnd::Finished { ran: 3_000_000 };
+    assert_eq!(found, [("all", end), ("second", end), ("third", end), ("all", end)]);
+}

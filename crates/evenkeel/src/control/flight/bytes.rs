@@ -3,6 +3,7 @@
 use super::record::{FlightEnd, FlightRecord};
 use super::{Flight, FlightHeader};
 use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::time::{Nanos, SECOND};
 
 /// What every dump begins with.
 pub const MAGIC: [u8; 8] = *b"EVKFLT\r\n";
@@ -22,6 +23,12 @@ pub struct DamagedFlight {
 const RECORD: usize = 64;
 /// Magic number, version, length of the header, number of records.
 const PREAMBLE: usize = 24;
+/// The longest time in a dump, 31 days: sums of such times do not overflow, and a simulation of it ends.
+pub(crate) const LENGTH_MAX: Nanos = 31 * 24 * 3600 * SECOND;
+/// The latest moment of a record: some 70 years after the one that times count from.
+const MOMENT_MAX: Nanos = i64::MAX / 4;
+/// The most seats of a server.
+const SEATS_MAX: i64 = u32::MAX as i64;
 /// The longest header.
 const HEADER_MAX: usize = 256 << 20;
 
@@ -78,12 +85,13 @@ impl Flight {
         let header = bytes.get(PREAMBLE..PREAMBLE + header_length).unwrap_or_default();
         let header: FlightHeader = serde_json::from_slice(header)
             .map_err(|error| damaged(PREAMBLE + error.column(), format!("the header cannot be read: {error}")))?;
+        header.check().map_err(|problem| damaged(PREAMBLE, problem))?;
         reader.at = PREAMBLE + header_length;
         let mut records = Vec::with_capacity(bytes.len() / RECORD);
-        let mut last = i64::MIN;
+        let mut times = None;
         while reader.at < end {
-            let record = FlightRecord::read(&mut reader, &header, last)?;
-            last = record.at;
+            let record = FlightRecord::read(&mut reader, &header, times)?;
+            times = Some((times.map_or(record.at, |(first, _)| first), record.at));
             records.push(record);
         }
         Ok(Self { header, records })
@@ -105,6 +113,30 @@ fn checksum(bytes: &[u8]) -> u64 {
     rest.iter().fold(sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
+// === impl FlightHeader ===
+
+impl FlightHeader {
+    /// Whether its numbers can be those of a server.
+    fn check(&self) -> Result<(), &'static str> {
+        let is_moment = |at: Nanos| (-MOMENT_MAX..=MOMENT_MAX).contains(&at);
+        let is_seats = |seats: i64| (0..=SEATS_MAX).contains(&seats);
+        let changes = || self.changes.iter();
+        if !is_seats(self.seats) || !changes().filter_map(|change| change.seats).all(is_seats) {
+            return Err("the header has a number of seats that no server has");
+        }
+        if !changes().filter_map(|change| change.seats_before).all(is_seats) {
+            return Err("the header has a number of seats that no server had");
+        }
+        if !(0..=LENGTH_MAX).contains(&self.wait_limit) || !(0..=LENGTH_MAX).contains(&self.length) {
+            return Err("the header has a time that is below zero or longer than 31 days");
+        }
+        if !(0..=i64::MAX / 2).contains(&self.epoch) || !changes().all(|change| is_moment(change.at)) {
+            return Err("the header has a moment that cannot be");
+        }
+        Ok(())
+    }
+}
+
 // === impl FlightRecord ===
 
 impl FlightRecord {
@@ -123,7 +155,12 @@ impl FlightRecord {
         to.extend([0; 4]);
     }
 
-    fn read(reader: &mut Reader<'_>, header: &FlightHeader, last: i64) -> Result<Self, DamagedFlight> {
+    /// `times` are those of the first record and the one before.
+    fn read(
+        reader: &mut Reader<'_>,
+        header: &FlightHeader,
+        times: Option<(Nanos, Nanos)>,
+    ) -> Result<Self, DamagedFlight> {
         let begin = reader.at;
         let [at, waited, ran, wait_limit, additional_latency] = reader.numbers::<5>()?;
         let flow_hash = u64::from_le_bytes(reader.take()?);
@@ -134,11 +171,17 @@ impl FlightRecord {
         let final_seats = u16::from_le_bytes(reader.take()?).into();
         reader.take::<4>()?;
         let refused = |offset: usize, problem: &str| Err(damaged(begin + offset, problem));
+        let (first, last) = times.unwrap_or((at, at));
         if at < last {
             return refused(0, "the request arrived before the one in front of it");
         }
-        if waited < 0 || ran < 0 || wait_limit < 0 || additional_latency < 0 {
-            return refused(8, "a time is below zero");
+        if !(-MOMENT_MAX..=MOMENT_MAX).contains(&at) || at - first > LENGTH_MAX {
+            return refused(0, "the request arrived more than 31 days after the first one");
+        }
+        for (place, time) in [waited, ran, wait_limit, additional_latency].into_iter().enumerate() {
+            if !(0..=LENGTH_MAX).contains(&time) {
+                return refused(8 * (place + 1), "a time is below zero or longer than 31 days");
+            }
         }
         if request as usize >= header.requests.len() {
             return refused(48, "the request is not in the header");

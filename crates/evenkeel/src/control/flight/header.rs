@@ -26,6 +26,8 @@ pub struct FlightHeader {
     pub hides_users: bool,
     /// Whether the recording begins when the server did: it knows of every request.
     pub is_complete: bool,
+    /// Requests of its time that could not be recorded.
+    pub missed: u64,
     /// The objects in effect at the end, as a list of JSON.
     pub objects: Vec<serde_json::Value>,
     /// The names of levels, by the numbers that records have.

@@ -12,6 +12,9 @@
 //! assert!(Flight::from_bytes(&bytes[..bytes.len() - 1]).is_err());
 //! ```
 
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
 mod bytes;
 mod header;
 mod record;
@@ -20,6 +23,7 @@ pub use bytes::{DamagedFlight, MAGIC, VERSION};
 pub use header::{FlightChange, FlightHeader, FlightRequest};
 pub use record::{FlightEnd, FlightRecord};
 
+pub(crate) use bytes::LENGTH_MAX;
 pub(crate) use record::{reason_code, reason_of};
 
 /// What a flight recorder has kept.
@@ -37,12 +41,16 @@ pub struct Flight {
 
 impl Flight {
     /// Puts hashes in the place of the names of users and flows: for operators who must not keep names.
+    ///
+    /// The hashes have a key that this process has drawn: a name has the same hash in all its dumps, and whoever has a list of names cannot
+    /// compute them. The hashes of flows in the records stay, because flows are dealt their queues by them.
     pub fn hide_users(&mut self) {
+        static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         self.header.hides_users = true;
         for FlightRequest { user, flow, .. } in &mut self.header.requests {
             for name in [user, flow] {
                 if !name.is_empty() {
-                    *name = format!("hidden-{:016x}", evenkeel_engine::flow_hash("hidden", name));
+                    *name = format!("hidden-{:016x}", KEY.hash_one(&**name));
                 }
             }
         }

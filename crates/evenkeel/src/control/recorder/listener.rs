@@ -3,38 +3,37 @@
 use std::sync::Arc;
 
 use super::RecorderTap;
-use super::records::{EVENT_WORDS, EventRecord, Happened};
+use super::records::{EventRecord, Happened, LevelKey};
+use super::shared_ring::BlockClaim;
 use crate::control::events::{Event, EventKind, Listener};
-use crate::control::ring::Ring;
 
 /// Tells the recorder of what happens in a level.
 pub(super) struct RecordingListener {
     tap: Arc<RecorderTap>,
-    level: u16,
-    /// The ring for a recorder, and its number.
-    ring: Option<(u64, Option<Arc<Ring<EVENT_WORDS>>>)>,
+    level: LevelKey,
+    /// What it has claimed of a recorder, and the number of that.
+    claim: (u64, BlockClaim),
 }
 
 // === impl RecordingListener ===
 
 impl RecordingListener {
-    pub(super) fn new(tap: &Arc<RecorderTap>, level: usize) -> Self {
-        Self { tap: Arc::clone(tap), level: u16::try_from(level).unwrap_or(u16::MAX), ring: None }
+    pub(super) fn new(tap: &Arc<RecorderTap>, level: LevelKey) -> Self {
+        Self { tap: Arc::clone(tap), level, claim: (0, BlockClaim::default()) }
     }
 }
 
 impl Listener for RecordingListener {
     fn on_events(&mut self, events: &[Event]) {
         if !self.tap.is_on() {
-            self.ring = None;
             return;
         }
         let loaded = self.tap.recorder.load();
         let Some(recorder) = &*loaded else { return };
-        if self.ring.as_ref().is_none_or(|(number, _)| *number != recorder.number) {
-            self.ring = Some((recorder.number, recorder.events.add()));
+        let (number, claim) = &mut self.claim;
+        if *number != recorder.number {
+            (*number, *claim) = (recorder.number, BlockClaim::default());
         }
-        let Some((_, Some(ring))) = &self.ring else { return };
         for event in events {
             let what = match event.kind {
                 EventKind::Finished { ran, .. } => Happened::Finished { ran },
@@ -42,7 +41,8 @@ impl Listener for RecordingListener {
                 EventKind::GaveUp { waited, reason, .. } => Happened::GaveUp { waited, reason },
                 _ => continue,
             };
-            ring.push(EventRecord { id: event.id, level: self.level, what }.to_words());
+            let record = EventRecord { id: event.id, level: self.level, what };
+            recorder.events.push(claim, event.at.as_nanos(), record.to_words());
         }
     }
 }

@@ -1,18 +1,20 @@
 //! The flight recorder: what was decided about the last requests, in rings of a fixed size (FR-1). A dump of it is a [`Flight`].
 //!
-//! Threads of requests write arrivals, levels write events, each into a ring of its own; nobody waits, and nothing is allocated. A dump copies the rings,
-//! and joins arrivals and events.
+//! Threads of requests write arrivals, and levels write events, each into blocks of a ring that all of them share; nobody waits. A dump copies the rings,
+//! joins arrivals and events, and begins where both are complete.
 
 mod join;
+mod level_names;
 mod listener;
 mod recording;
 mod records;
 mod requests;
+mod shared_ring;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use crate::control::flight::FlightChange;
 use arc_swap::ArcSwapOption;
@@ -20,11 +22,11 @@ use evenkeel_engine::queue_set::{Rejection, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Attributes, Classification, WorkEstimate};
 
-use crate::control::ring::Ring;
-use crate::control::rings::{RingLimits, Rings};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
-use records::{ARRIVAL_WORDS, ArrivalRecord, EVENT_WORDS};
+use level_names::LevelNames;
+use records::{ARRIVAL_WORDS, ArrivalRecord, EVENT_WORDS, LevelKey};
 use requests::Requests;
+use shared_ring::{BlockClaim, SharedRing};
 
 /// Where requests and levels tell the recorder, if there is one.
 #[derive(Debug, Default)]
@@ -39,8 +41,7 @@ pub(crate) struct RecorderTap {
 pub(crate) struct TappedLevels {
     /// Whether levels have their listeners.
     pub(crate) listens: bool,
-    /// Their names, by their indexes.
-    pub(crate) names: Vec<String>,
+    pub(crate) names: LevelNames,
 }
 
 /// A recorder that runs.
@@ -50,18 +51,32 @@ pub(crate) struct Recorder {
     began: Instant,
     /// Whether requests were under way when it began.
     was_busy: bool,
-    arrivals: Rings<ARRIVAL_WORDS>,
-    events: Rings<EVENT_WORDS>,
+    arrivals: SharedRing<ARRIVAL_WORDS>,
+    events: SharedRing<EVENT_WORDS>,
+    /// Arrivals of threads that end, which have no block any more.
+    missed: AtomicU64,
     requests: Requests,
     changes: Mutex<VecDeque<FlightChange>>,
+    /// Threads know by it whether the recorder is still there.
+    token: Arc<()>,
+}
+
+/// What a thread has claimed of a recorder.
+struct ThreadClaim {
+    number: u64,
+    recorder: Weak<()>,
+    claim: BlockClaim,
 }
 
 /// Changes that are remembered.
 const CHANGES_MAX: usize = 256;
 
+/// The bytes of a request that starts and ends: an arrival and two events.
+const REQUEST_BYTES: usize = 8 * (ARRIVAL_WORDS + 2 * EVENT_WORDS);
+
 thread_local! {
-    /// The rings of this thread, each with the number of its recorder.
-    static RINGS: RefCell<Vec<(u64, Arc<Ring<ARRIVAL_WORDS>>)>> = const { RefCell::new(Vec::new()) };
+    /// The blocks of this thread, one for each recorder.
+    static CLAIMS: RefCell<Vec<ThreadClaim>> = const { RefCell::new(Vec::new()) };
 }
 
 // === impl RecorderTap ===
@@ -99,7 +114,7 @@ impl RecorderTap {
         let loaded = self.recorder.load();
         let Some(recorder) = &*loaded else { return };
         let request = recorder.requests.number(attributes, class);
-        let level = u16::try_from(class.schema.level.id.index()).unwrap_or(u16::MAX);
+        let level = LevelKey::new(class.schema.level.id);
         let record = ArrivalRecord { at, id, level, request, flow_hash: class.flow_hash, work, wait_limit };
         recorder.write(record);
     }
@@ -119,39 +134,41 @@ impl RecorderTap {
 // === impl Recorder ===
 
 impl Recorder {
-    /// A recorder with so much memory: a third for events, and the rest for arrivals.
-    pub(crate) fn new(bytes: usize, threads: usize, began: Instant, was_busy: bool) -> Self {
+    /// A recorder with so much memory. Each arrival has room for two events.
+    pub(crate) fn new(bytes: usize, began: Instant, was_busy: bool) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
-        let threads = threads.max(1);
-        let arrivals = bytes / 3 * 2 / (ARRIVAL_WORDS * 8);
-        let events = bytes / 3 / (EVENT_WORDS * 8);
+        let requests = bytes / REQUEST_BYTES;
         Self {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             began,
             was_busy,
-            arrivals: Rings::new(RingLimits { records: arrivals / threads, long: threads, all: 2 * threads }),
-            // Few levels have nearly all requests.
-            events: Rings::new(RingLimits { records: events / 2, long: 2, all: 18 }),
+            arrivals: SharedRing::new(requests),
+            events: SharedRing::new(2 * requests),
+            missed: AtomicU64::new(0),
             requests: Requests::default(),
             changes: Mutex::default(),
+            token: Arc::default(),
         }
     }
 
     #[inline]
     fn write(&self, record: ArrivalRecord) {
-        let _ = RINGS.try_with(|all| {
-            let Ok(mut all) = all.try_borrow_mut() else { return };
-            let place = match all.iter().position(|(number, _)| *number == self.number) {
+        let written = CLAIMS.try_with(|all| {
+            let mut all = all.try_borrow_mut().ok()?;
+            let place = match all.iter().position(|claim| claim.number == self.number) {
                 Some(place) => place,
                 None => {
-                    let Some(ring) = self.arrivals.add() else { return };
-                    // The rings of recorders that have ended are shared with nobody.
-                    all.retain(|(_, ring)| Arc::strong_count(ring) > 1);
-                    all.push((self.number, ring));
+                    all.retain(|claim| claim.recorder.strong_count() > 0);
+                    let recorder = Arc::downgrade(&self.token);
+                    all.push(ThreadClaim { number: self.number, recorder, claim: BlockClaim::default() });
                     all.len() - 1
                 }
             };
-            all[place].1.push(record.to_words());
+            self.arrivals.push(&mut all.get_mut(place)?.claim, record.at.as_nanos(), record.to_words());
+            Some(())
         });
+        if !matches!(written, Ok(Some(()))) {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }

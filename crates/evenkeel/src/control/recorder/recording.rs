@@ -1,15 +1,16 @@
 //! `FlowControl::record`: how a recorder begins and what its dumps have.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::control::flight::{Flight, FlightHeader};
+use crate::control::flight::{Flight, FlightHeader, LENGTH_MAX};
 use evenkeel_engine::controller::Borrowing;
 
 use super::Recorder;
-use super::join::join;
+use super::join::Joined;
 use super::listener::RecordingListener;
-use super::records::{ArrivalRecord, EventRecord};
+use super::records::{ArrivalRecord, EventRecord, LevelKey};
 use crate::control::clock::nanos;
 use crate::control::flow_control::FlowControl;
 use crate::sync::PoisonError;
@@ -17,8 +18,8 @@ use crate::sync::PoisonError;
 // === impl FlowControl ===
 
 impl FlowControl {
-    /// Keeps what is decided about the last requests in so many bytes of memory: a flight recorder (FR-1). 32 MB hold some 400,000
-    /// requests. It replaces the recorder before; with 0 bytes there is none.
+    /// Keeps what is decided about the last requests in so many bytes of memory: a flight recorder (FR-1). 32 MB hold some 350,000
+    /// requests, from however many threads and in however many levels. It replaces the recorder before; with 0 bytes there is none.
     ///
     /// [`flight`](Self::flight) gives what it has kept. `evenkeel replay` reads it.
     ///
@@ -49,17 +50,12 @@ impl FlowControl {
         if !has_listened {
             let tap = Arc::clone(&shared.recorder);
             self.listen(move |id, name| {
-                let mut levels = tap.levels();
-                if levels.names.len() <= id.index() {
-                    levels.names.resize(id.index() + 1, String::new());
-                }
-                name.clone_into(&mut levels.names[id.index()]);
-                drop(levels);
-                RecordingListener::new(&tap, id.index())
+                let level = LevelKey::new(id);
+                tap.levels().names.add(level, name);
+                RecordingListener::new(&tap, level)
             });
         }
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let recorder = Recorder::new(bytes, threads, shared.now(), self.is_busy());
+        let recorder = Recorder::new(bytes, shared.now(), self.is_busy());
         shared.recorder.set(Some(Arc::new(recorder)));
     }
 
@@ -71,12 +67,17 @@ impl FlowControl {
         self.deliver_events();
         let now = shared.now();
         let (mut events, mut arrivals) = (Vec::new(), Vec::new());
-        let missed_events = recorder.events.read(&mut Vec::new(), &mut events);
-        let missed = missed_events + recorder.arrivals.read(&mut Vec::new(), &mut arrivals);
-        let from = now.as_nanos().saturating_sub(nanos(last));
+        // Events first: whatever ended has arrived.
+        let overwritten = recorder.events.read(&mut events).max(recorder.arrivals.read(&mut arrivals));
+        let asked = now.as_nanos().saturating_sub(nanos(last).min(LENGTH_MAX));
+        // The events of requests that arrived before that may have been overwritten, and requests that ended would look as if they ran.
+        let from = overwritten.map_or(asked, |last| asked.max(last.saturating_add(1)));
         let arrivals = arrivals.into_iter().map(ArrivalRecord::from_words);
-        let arrivals = arrivals.filter(|arrival| arrival.at.as_nanos() >= from).collect();
-        let records = join(arrivals, events.into_iter().map(EventRecord::from_words));
+        let times = from..=now.as_nanos();
+        let arrivals = arrivals.filter(|arrival| times.contains(&arrival.at.as_nanos())).collect();
+        let events = events.into_iter().map(EventRecord::from_words);
+        let Joined { records, levels: names } = Joined::new(arrivals, events, &shared.recorder.levels().names);
+        let missed = recorder.missed.load(Ordering::Relaxed);
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, nanos);
         let begin = records.first().map_or(now.as_nanos(), |first| first.at);
         let (controller, _) = shared.controlled();
@@ -88,20 +89,17 @@ impl FlowControl {
             Borrowing::Periodic => "periodic",
         };
         let changes = recorder.changes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut names = shared.recorder.levels().names.clone();
-        // A level may be younger than its first request here.
-        let levels_max = records.iter().map(|record| usize::from(record.level) + 1).max().unwrap_or(0);
-        names.resize(names.len().max(levels_max), String::new());
         let header = FlightHeader {
             epoch: unix - now.as_nanos(),
             length: now.as_nanos() - begin,
             preset: shared.preset.to_string(),
             seats: controller.server_limit(),
             borrowing: borrowing.to_owned(),
-            wait_limit: shared.wait_limit_default().max(0),
+            wait_limit: shared.wait_limit_default().clamp(0, LENGTH_MAX),
             cause: cause.to_owned(),
             hides_users: false,
             is_complete: missed == 0 && !recorder.was_busy && from <= recorder.began.as_nanos(),
+            missed,
             objects: levels.chain(schemas).collect(),
             levels: names,
             requests: recorder.requests.all(),
