@@ -25,7 +25,16 @@ pub(crate) fn fleet(seeds: u32) -> Result<()> {
 /// The state machine in a simulation, and with a real etcd for a short while.
 fn simulation(seeds: u32, lockfile: Lockfile) -> CommandLine {
     CommandLine::cargo(&["test"], lockfile)
-        .args(["--release", "--package", "evenkeel-fleet", "--tests", "--", "--nocapture", "--test-threads=1"])
+        .args([
+            "--release",
+            "--package",
+            "evenkeel-fleet",
+            "--all-features",
+            "--tests",
+            "--",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env("FLEET_SEEDS", seeds.to_string())
         .env("FLEET_EVENTS", EVENTS.to_string())
 }

@@ -1,6 +1,7 @@
 //! The keys of a fleet in etcd, and the transactions on them.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use evenkeel_store::{
@@ -26,6 +27,13 @@ const LEASE_TTLS: u32 = 20;
 pub(crate) struct FleetKeys {
     etcd: EtcdTransactions,
     lease_lasts: Duration,
+    unreadable: Arc<UnreadableKeys>,
+}
+
+/// The keys whose values this version cannot read. Each is told of once, although it is read every second (FL-2).
+#[derive(Debug, Default)]
+struct UnreadableKeys {
+    names: Mutex<BTreeSet<String>>,
 }
 
 /// What a call has come to.
@@ -42,7 +50,7 @@ impl FleetKeys {
     pub(crate) fn new(service: &str, etcd: &EtcdConfig, terms: Terms) -> Result<Self, evenkeel_store::Error> {
         let config = EtcdConfig { prefix: format!("{PREFIX}/{service}"), ..etcd.clone() };
         let lease_lasts = Duration::from_millis(terms.ttl_ms.into()) * LEASE_TTLS;
-        Ok(Self { etcd: EtcdTransactions::new(&config)?, lease_lasts })
+        Ok(Self { etcd: EtcdTransactions::new(&config)?, lease_lasts, unreadable: Arc::default() })
     }
 
     /// How often a lease is kept alive.
@@ -84,7 +92,7 @@ impl FleetKeys {
             ),
         };
         let transacted = self.etcd.transact(&conditions, writes).await?;
-        Ok(Called { lease: lease.filter(|_| transacted.is_written), reply: reply(transacted) })
+        Ok(Called { lease: lease.filter(|_| transacted.is_written), reply: self.reply(transacted) })
     }
 
     pub(crate) async fn keep_alive(&self, lease: LeaseId) -> Result<bool, evenkeel_store::Error> {
@@ -92,7 +100,20 @@ impl FleetKeys {
     }
 
     pub(crate) async fn watch(&self) -> Result<FleetWatch, evenkeel_store::Error> {
-        Ok(FleetWatch { watch: self.etcd.watch().await? })
+        Ok(FleetWatch { watch: self.etcd.watch().await?, unreadable: Arc::clone(&self.unreadable) })
+    }
+
+    fn reply(&self, transacted: Transacted) -> Reply {
+        self.unreadable.retain(&transacted.keys);
+        let mut snapshot = Snapshot { revision: transacted.revision, ledger: LedgerKey::Absent, live: Vec::new() };
+        for key in transacted.keys {
+            match self.unreadable.read(key) {
+                Some(WatchedChange::Ledger(ledger)) => snapshot.ledger = ledger,
+                Some(WatchedChange::Live(live)) => snapshot.live.push(live),
+                Some(WatchedChange::Deleted { .. }) | None => {}
+            }
+        }
+        Reply { is_written: transacted.is_written, snapshot }
     }
 }
 
@@ -112,56 +133,89 @@ fn owns(id: InstanceId, create_revision: u64) -> KeyCondition {
     KeyCondition::Created(live(id), create_revision)
 }
 
-fn reply(transacted: Transacted) -> Reply {
-    let mut snapshot = Snapshot { revision: transacted.revision, ledger: LedgerKey::Absent, live: Vec::new() };
-    for key in transacted.keys {
-        match read_key(key) {
-            Some(WatchedChange::Ledger(ledger)) => snapshot.ledger = ledger,
-            Some(WatchedChange::Live(live)) => snapshot.live.push(live),
-            Some(WatchedChange::Deleted { .. }) | None => {}
-        }
-    }
-    Reply { is_written: transacted.is_written, snapshot }
-}
-
-/// What a key says; nothing if it is not one of ours. Values that cannot be read are said aloud (FL-2).
-fn read_key(key: CoordinationKey) -> Option<WatchedChange> {
-    let CoordinationKey { name, create_revision, mod_revision, value, .. } = key;
-    if name == LEDGER {
-        return Some(WatchedChange::Ledger(match decode_ledger(&value) {
-            Ok(ledger) => LedgerKey::Written { revision: mod_revision, ledger: Arc::new(ledger) },
-            Err(error) => {
-                tracing::warn!(%error, "cannot read the ledger of the fleet; this instance writes nothing, and its grant ends");
-                LedgerKey::Unreadable { revision: mod_revision }
-            }
-        }));
-    }
-    let id = id_of(&name)?;
-    let publication = decode_publication(&value)
-        .inspect_err(|error| tracing::warn!(%error, key = name, "cannot read what an instance of the fleet publishes"))
-        .ok();
-    Some(WatchedChange::Live(LiveKey { id, create_revision, mod_revision, publication }))
-}
-
 fn id_of(name: &str) -> Option<InstanceId> {
     u64::from_str_radix(name.strip_prefix(LIVE)?, 16).ok().map(InstanceId)
+}
+
+// === impl UnreadableKeys ===
+
+impl UnreadableKeys {
+    /// What a key says; nothing if it is not one of ours. A value that cannot be read is said aloud once.
+    fn read(&self, key: CoordinationKey) -> Option<WatchedChange> {
+        let CoordinationKey { name, create_revision, mod_revision, value, .. } = key;
+        if name == LEDGER {
+            let ledger = decode_ledger(&value);
+            if self.is_news(&name, ledger.is_ok())
+                && let Err(error) = &ledger
+            {
+                tracing::warn!(%error, "cannot read the ledger of the fleet; this instance writes nothing, and its grant ends");
+            }
+            return Some(WatchedChange::Ledger(match ledger {
+                Ok(ledger) => LedgerKey::Written { revision: mod_revision, ledger: Arc::new(ledger) },
+                Err(_) => LedgerKey::Unreadable { revision: mod_revision },
+            }));
+        }
+        let id = id_of(&name)?;
+        let publication = decode_publication(&value);
+        if self.is_news(&name, publication.is_ok())
+            && let Err(error) = &publication
+        {
+            tracing::warn!(%error, key = name, "cannot read what an instance of the fleet publishes");
+        }
+        Some(WatchedChange::Live(LiveKey { id, create_revision, mod_revision, publication: publication.ok() }))
+    }
+
+    /// Whether a key cannot be read that could be read before, or was not there.
+    fn is_news(&self, name: &str, is_readable: bool) -> bool {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_readable {
+            names.remove(name);
+            return false;
+        }
+        names.insert(name.to_owned())
+    }
+
+    /// Keys that are gone are forgotten.
+    fn retain(&self, present: &[CoordinationKey]) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.retain(|name| present.iter().any(|key| key.name == *name));
+    }
 }
 
 /// What changes in the fleet's keys.
 #[derive(Debug)]
 pub(crate) struct FleetWatch {
     watch: KeyWatch,
+    unreadable: Arc<UnreadableKeys>,
 }
 
 // === impl FleetWatch ===
 
 impl FleetWatch {
     pub(crate) async fn next(&mut self) -> Result<Vec<WatchedChange>, evenkeel_store::Error> {
+        let changes = self.watch.next().await?;
         let read = |change: KeyChange| match change {
-            KeyChange::Written(key) => read_key(key),
+            KeyChange::Written(key) => self.unreadable.read(key),
             KeyChange::Deleted { name, revision } => id_of(&name).map(|id| WatchedChange::Deleted { id, revision }),
             _ => None,
         };
-        Ok(self.watch.next().await?.into_iter().filter_map(read).collect())
+        Ok(changes.into_iter().filter_map(read).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fl_2_a_value_that_cannot_be_read_is_told_of_once() {
+        let unreadable = UnreadableKeys::default();
+        assert!(unreadable.is_news(LEDGER, false));
+        assert!(!unreadable.is_news(LEDGER, false), "it is read every second");
+        assert!(!unreadable.is_news(LEDGER, true));
+        assert!(unreadable.is_news(LEDGER, false), "it was readable meanwhile");
+        // A key that is gone takes no memory.
+        unreadable.retain(&[]);
+        assert!(unreadable.names.lock().unwrap().is_empty());
     }
 }

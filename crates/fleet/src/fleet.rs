@@ -1,6 +1,6 @@
 //! The driver: runs a member with an etcd, in a task.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +19,18 @@ use crate::etcd_keys::{Called, FleetKeys};
 use crate::event::MemberEvent;
 use crate::ledger::ProcessNonce;
 use crate::member::{Member, POLL_PERIOD};
-use crate::process_lock::ProcessLock;
-use crate::publication::CurrentLoad;
+use crate::process_lock::WantedLock;
+use crate::publication::LoadSource;
 use crate::view::WatchedChange;
 
 /// Between two attempts to watch. What is missed meanwhile is read every second.
 const WATCH_PAUSE: Duration = Duration::from_millis(200);
+
+/// For an operation, all of it.
+const CALL_DEADLINE: Duration = Duration::from_nanos(CALL_TIMEOUT.unsigned_abs());
+
+/// Between two attempts to lock the file that another process has locked.
+const LOCK_PAUSE: Duration = Duration::from_secs(1);
 
 /// Changes and replies that wait for the driver.
 const EVENTS_MAX: usize = 256;
@@ -46,15 +52,12 @@ pub struct FleetConfig {
 }
 
 /// What runs requests.
-pub trait FleetInstance: Send + Sync + 'static {
+pub trait FleetInstance: LoadSource + Send + Sync + 'static {
     /// Lets an allowance take effect: when this returns, no request starts above it.
     ///
     /// The allowance has an end. Whoever starts requests has to compare it with [`boot_time`] at every start: a process that was
     /// stopped does not get here in time.
     fn allow(&self, allowance: Allowance);
-
-    /// What the instance does at the moment.
-    fn load(&self) -> CurrentLoad;
 
     /// Something has happened, for logs and metrics.
     fn tell(&self, event: MemberEvent);
@@ -106,8 +109,6 @@ pub struct Fleet {
     status: watch::Receiver<FleetStatus>,
     drain: watch::Sender<bool>,
     tasks: [AbortHandle; 2],
-    /// Until the process ends.
-    _lock: Option<ProcessLock>,
 }
 
 struct Driver<I> {
@@ -122,13 +123,17 @@ struct Driver<I> {
     lease: Option<LeaseId>,
     kept_alive: tokio::time::Instant,
     call_time: Duration,
+    /// Kept until this process is no member any more.
+    lock: Option<WantedLock>,
+    lock_tried: tokio::time::Instant,
 }
 
 /// The answer to a call.
 struct Answer {
     number: u64,
     took: Duration,
-    called: Result<Called, evenkeel_store::Error>,
+    /// Nothing if etcd has not answered in time.
+    called: Option<Called>,
 }
 
 // === impl Fleet ===
@@ -140,11 +145,19 @@ impl Fleet {
         if config.service.is_empty() || !config.service.chars().all(is_name) {
             return Err(JoinError::ServiceName(config.service.clone()));
         }
-        let call_timeout = Duration::from_nanos(CALL_TIMEOUT.unsigned_abs());
-        let etcd = EtcdConfig { attempt_deadline: call_timeout, call_deadline: call_timeout, ..config.etcd.clone() };
+        let etcd = EtcdConfig { attempt_deadline: CALL_DEADLINE, call_deadline: CALL_DEADLINE, ..config.etcd.clone() };
         let keys = Arc::new(FleetKeys::new(&config.service, &etcd, config.settings.terms)?);
         let process = ProcessNonce(fastrand::u64(..));
-        let (lock, predecessor) = take_lock(config.lock_file.as_deref(), process)?;
+        let mut lock = config.lock_file.as_ref().map(|path| WantedLock::new(path, process));
+        let predecessor = match (&mut lock, &config.lock_file) {
+            (Some(lock), Some(path)) => {
+                lock.try_take().map_err(|error| JoinError::LockFile { path: path.clone(), error })?
+            }
+            _ => None,
+        };
+        if let (Some(path), Some(false)) = (&config.lock_file, lock.as_ref().map(WantedLock::is_taken)) {
+            tracing::info!("another process of the fleet has locked {}; waiting until it has ended", path.display());
+        }
         let member = Member::new(config.settings, process, predecessor, fastrand::u64(..));
         let (status_sender, status) = watch::channel(FleetStatus::of(&member, Duration::ZERO));
         let (drain, drain_receiver) = watch::channel(false);
@@ -162,8 +175,10 @@ impl Fleet {
             lease: None,
             kept_alive: tokio::time::Instant::now(),
             call_time: Duration::ZERO,
+            lock,
+            lock_tried: tokio::time::Instant::now(),
         };
-        Ok(Self { status, drain, tasks: [tokio::spawn(driver.run()).abort_handle(), watcher], _lock: lock })
+        Ok(Self { status, drain, tasks: [tokio::spawn(driver.run()).abort_handle(), watcher] })
     }
 
     /// How this instance stands now.
@@ -189,23 +204,6 @@ impl Drop for Fleet {
     fn drop(&mut self) {
         self.tasks.iter().for_each(AbortHandle::abort);
     }
-}
-
-/// Locks the file, if there is one and no other process has it. Tells which process is dead.
-fn take_lock(
-    path: Option<&Path>,
-    process: ProcessNonce,
-) -> Result<(Option<ProcessLock>, Option<ProcessNonce>), JoinError> {
-    let Some(path) = path else { return Ok((None, None)) };
-    let taken =
-        ProcessLock::take(path, process).map_err(|error| JoinError::LockFile { path: path.to_owned(), error })?;
-    Ok(match taken {
-        Some((lock, predecessor)) => (Some(lock), predecessor),
-        None => {
-            tracing::info!("another process of the fleet has locked {}, and lives", path.display());
-            (None, None)
-        }
-    })
 }
 
 /// Watches the keys again and again.
@@ -242,6 +240,7 @@ impl<I: FleetInstance> Driver<I> {
             if *self.drain.borrow() {
                 self.member.drain();
             }
+            self.take_lock();
             self.allow();
             self.ask(boot_time());
             while let Some(event) = self.member.poll_event() {
@@ -260,15 +259,26 @@ impl<I: FleetInstance> Driver<I> {
 
     fn take_answer(&mut self, Answer { number, took, called }: Answer) {
         match called {
-            Ok(Called { reply, lease }) => {
+            Some(Called { reply, lease }) => {
                 self.call_time = took;
                 self.lease = lease.or(self.lease);
                 self.member.handle_reply(boot_time(), number, reply);
             }
-            Err(error) => {
-                tracing::debug!(%error, "a call of the fleet to etcd failed");
-                self.member.handle_failure(number);
-            }
+            None => self.member.handle_failure(number),
+        }
+    }
+
+    /// The process before this one may end later: with `takeover` it does so when this one serves.
+    fn take_lock(&mut self) {
+        let Some(lock) = self.lock.as_mut().filter(|lock| !lock.is_taken()) else { return };
+        if self.lock_tried.elapsed() < LOCK_PAUSE {
+            return;
+        }
+        self.lock_tried = tokio::time::Instant::now();
+        match lock.try_take() {
+            Ok(Some(predecessor)) => self.member.inherit(predecessor),
+            Ok(None) => {}
+            Err(error) => tracing::debug!(%error, "cannot lock the file of the fleet; trying again"),
         }
     }
 
@@ -282,11 +292,17 @@ impl<I: FleetInstance> Driver<I> {
     }
 
     fn ask(&mut self, now: Instant) {
-        let Some(call) = self.member.poll(now, &self.instance.load()) else { return };
+        let Some(call) = self.member.poll(now, &*self.instance) else { return };
         let (keys, replies) = (Arc::clone(&self.keys), self.replies.0.clone());
         tokio::spawn(async move {
             let asked = tokio::time::Instant::now();
-            let called = keys.call(call.operation).await;
+            // One deadline, however many calls an operation is: the member has given up by then (FL-12).
+            let called = match timeout(CALL_DEADLINE, keys.call(call.operation)).await {
+                Ok(called) => {
+                    called.inspect_err(|error| tracing::debug!(%error, "a call of the fleet to etcd failed")).ok()
+                }
+                Err(_) => None,
+            };
             let took = asked.elapsed();
             // The driver may have ended.
             let _ = replies.send(Answer { number: call.number, took, called }).await;

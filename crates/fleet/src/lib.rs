@@ -7,6 +7,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `ledger`, `publication` | the values of the keys in etcd: who may use how many seats; what an instance could use |
+//! | `level_load` | what a level could use, in the form in which it is published |
 //! | `encoding` | both as JSON |
 //! | `call` | the transactions, and their replies |
 //! | `view` | what an instance knows of the keys, from responses and watches together |
@@ -14,9 +15,10 @@
 //! | `proposal` | the ledger that should be |
 //! | `member` | what an instance does when |
 //! | `allowance` | how many seats may be used, and until when |
-//! | `fleet`, `etcd_keys`, `boot_time`, `process_lock` | the driver: a member that runs in a task, with an etcd and a clock |
+//! | `fleet`, `etcd_keys`, `boot_time`, `process_lock` | the driver (feature `driver`): a member that runs in a task, with an etcd and a clock |
+//! | `simulated_etcd` | an etcd for simulations (feature `simulation`) |
 //!
-//! [`Fleet::join`] runs a member in a task, with a real etcd.
+#![cfg_attr(feature = "driver", doc = "[`Fleet::join`] runs a member in a task, with a real etcd.")]
 //!
 //! How the seats are divided is a decision of the engine: [`evenkeel_engine::fleet_division`].
 //!
@@ -33,31 +35,43 @@
 //! ```
 
 mod allowance;
+#[cfg(feature = "driver")]
 mod boot_time;
 mod call;
 mod encoding;
+#[cfg(feature = "driver")]
 mod etcd_keys;
 mod event;
+#[cfg(feature = "driver")]
 mod fleet;
 mod ledger;
+mod level_load;
 mod member;
+#[cfg(feature = "driver")]
 mod process_lock;
 mod proposal;
 mod publication;
 mod settings;
 mod silence;
+#[cfg(feature = "simulation")]
+mod simulated_etcd;
 mod view;
 
 pub use allowance::{Allowance, Footing};
+#[cfg(feature = "driver")]
 pub use boot_time::boot_time;
 pub use call::{CALL_TIMEOUT, Call, LedgerWrite, Operation, Reply};
 pub use encoding::{UnreadableValue, decode_ledger, decode_publication, encode_ledger, encode_publication};
 pub use event::MemberEvent;
+#[cfg(feature = "driver")]
 pub use fleet::{Fleet, FleetConfig, FleetInstance, FleetStatus, JoinError};
 pub use ledger::{FORMAT_VERSION, InstanceId, Ledger, LedgerEntry, ProcessNonce};
+pub use level_load::SeenLevel;
 pub use member::{Member, POLL_PERIOD};
-pub use publication::{CurrentLoad, FLOWS_LISTED_MAX, Publication};
+pub use publication::{CurrentLoad, CurrentUsage, FLOWS_LISTED_MAX, LoadSource, Publication};
 pub use settings::{FleetSettings, Terms};
+#[cfg(feature = "simulation")]
+pub use simulated_etcd::{EtcdCounts, SimulatedEtcd};
 pub use view::{LedgerKey, LiveKey, Snapshot, WatchedChange};
 
 /// Tests the example of the page.

@@ -10,7 +10,7 @@ use crate::call::{CALL_TIMEOUT, Call, LedgerWrite, Operation, Pending, Purpose, 
 use crate::event::MemberEvent;
 use crate::ledger::{InstanceId, Ledger, LedgerEntry, ProcessNonce};
 use crate::proposal::Observer;
-use crate::publication::{CurrentLoad, Publication, differs_much};
+use crate::publication::{CurrentUsage, LoadSource, Publication, differs_much};
 use crate::silence::Silences;
 use crate::view::{FleetView, WatchedChange};
 
@@ -39,7 +39,7 @@ const EVENTS_MAX: usize = 64;
 /// It does no I/O and reads no clock. Times are those of a clock that also runs while the machine is suspended (FL-8).
 ///
 /// - **In**: [`handle_reply`](Self::handle_reply), [`handle_failure`](Self::handle_failure),
-///   [`handle_watch`](Self::handle_watch), [`drain`](Self::drain).
+///   [`handle_watch`](Self::handle_watch), [`inherit`](Self::inherit), [`drain`](Self::drain).
 /// - **Out**: [`poll`](Self::poll) says what to ask etcd; [`poll_event`](Self::poll_event) says what has happened.
 /// - **State**: [`allowance`](Self::allowance) says how many seats may be used, and until when; [`is_gone`](Self::is_gone) that
 ///   nothing is left to do after draining.
@@ -64,6 +64,8 @@ pub struct Member {
     calls: u64,
     published: Option<Publication>,
     publication_sent: Option<Instant>,
+    /// When the flows were last compared with those that are published.
+    load_compared: Option<Instant>,
     /// When the last snapshot that was received was asked for.
     read: Option<Instant>,
     /// Whether a snapshot has been received since the last attempt to register.
@@ -116,6 +118,7 @@ impl Member {
             calls: 0,
             published: None,
             publication_sent: None,
+            load_compared: None,
             read: None,
             is_read_fresh: false,
             registers_at: Instant::from_nanos(i64::MIN),
@@ -159,6 +162,11 @@ impl Member {
     /// Whether this instance has drained and is no longer in the ledger.
     pub fn is_gone(&self) -> bool {
         self.stage == Stage::Gone
+    }
+
+    /// This process is dead, as the caller has learnt by its lock: its entry becomes this one's if this one registers later (FL-9).
+    pub fn inherit(&mut self, predecessor: ProcessNonce) {
+        self.predecessor = Some(predecessor);
     }
 
     /// Gives the grant back as requests end, then leaves.
@@ -219,8 +227,8 @@ impl Member {
         self.receive(now, grant, None);
     }
 
-    /// What to ask etcd now.
-    pub fn poll(&mut self, now: Instant, current: &CurrentLoad) -> Option<Call> {
+    /// What to ask etcd now. While a call is pending, nothing is asked of the instance.
+    pub fn poll(&mut self, now: Instant, current: &impl LoadSource) -> Option<Call> {
         if let Some(pending) = self.pending.take_if(|pending| now - pending.sent >= CALL_TIMEOUT) {
             self.give_up(&pending);
         }
@@ -293,9 +301,9 @@ impl Member {
     }
 
     /// What an instance does that is not registered.
-    fn join(&mut self, now: Instant, current: &CurrentLoad) -> Option<(Purpose, Operation)> {
+    fn join(&mut self, now: Instant, current: &impl LoadSource) -> Option<(Purpose, Operation)> {
         if self.stage != Stage::Running {
-            self.stage = if current.in_use == 0 { Stage::Gone } else { self.stage };
+            self.stage = if current.usage().in_use == 0 { Stage::Gone } else { self.stage };
             return None;
         }
         // Instances without a ledger still use what it granted them: a new one would grant it again.
@@ -324,58 +332,74 @@ impl Member {
             let nothing = LedgerEntry { process, id, terms, grant: 0, hold: 0, floor: 0, floor_held: 0, low };
             ledger.entries.push(nothing);
         }
-        let publication = Publication { ack: 0, hold: current.in_use, is_draining: false, load: current.load.clone() };
+        let hold = current.usage().in_use;
+        let publication = Publication { ack: 0, hold, is_draining: false, load: current.load() };
         let write = LedgerWrite::new(compared, ledger);
         Some((Purpose::Register(id), Operation::Register { id, publication, write, replaced }))
     }
 
     /// What a registered instance does.
-    fn act(&mut self, now: Instant, registration: Registration, current: &CurrentLoad) -> Option<(Purpose, Operation)> {
+    fn act(
+        &mut self,
+        now: Instant,
+        registration: Registration,
+        current: &impl LoadSource,
+    ) -> Option<(Purpose, Operation)> {
         let Registration { id, create_revision } = registration;
-        if self.stage == Stage::Draining && current.in_use == 0 && current.demand() == 0 {
+        let usage = current.usage();
+        if self.stage == Stage::Draining && usage.in_use == 0 && usage.demand() == 0 {
             // It leaves when this has taken effect, and still nothing is in use.
             self.stage = Stage::Leaving;
             return None;
         }
-        let publication = self.publication(current);
-        if self.must_publish(now, &publication) {
+        if let Some(publication) = self.publication(now, &usage, current) {
             self.publication_sent = Some(now);
             self.published = Some(publication.clone());
             return Some((Purpose::Publish(id), Operation::Publish { id, create_revision, publication }));
         }
-        if let Some(operation) = self.proposal(now, registration, current) {
+        if let Some(operation) = self.proposal(now, registration, &usage) {
             return Some(operation);
         }
         self.read(now, READ_PERIOD)
     }
 
-    fn publication(&self, current: &CurrentLoad) -> Publication {
-        let allowance = self.allowance();
-        Publication {
-            ack: self.view.ledger_revision(),
-            hold: current.in_use.max(allowance.grant).max(allowance.floor),
-            is_draining: self.stage != Stage::Running,
-            load: current.load.clone(),
-        }
-    }
-
-    /// Whether others have to know what has changed (FL-3).
-    fn must_publish(&self, now: Instant, publication: &Publication) -> bool {
+    /// What to publish, if others have to know what has changed (FL-3).
+    fn publication(&mut self, now: Instant, usage: &CurrentUsage, current: &impl LoadSource) -> Option<Publication> {
         let since = self.publication_sent.map_or(Nanos::MAX, |sent| now - sent);
         if since < PUBLICATION_PACE {
-            return false;
+            return None;
         }
+        let allowance = self.allowance();
+        let hold = usage.in_use.max(allowance.grant).max(allowance.floor);
+        let load = if self.must_publish(since, usage, hold) {
+            current.load()
+        } else if since >= SMALL_CHANGE_PERIOD
+            && self.load_compared.is_none_or(|compared| now - compared >= SMALL_CHANGE_PERIOD)
+        {
+            let load = current.load();
+            self.load_compared = Some(now);
+            if self.published.as_ref().is_some_and(|published| published.load == load) {
+                return None;
+            }
+            load
+        } else {
+            return None;
+        };
+        Some(Publication { ack: self.view.ledger_revision(), hold, is_draining: self.stage != Stage::Running, load })
+    }
+
+    /// Whether others have to know at once.
+    fn must_publish(&self, since: Nanos, usage: &CurrentUsage, hold: u64) -> bool {
         let Some(published) = &self.published else { return true };
         let frees_seats = self.entry().is_some_and(|entry| {
             let is_late = published.ack < entry.low;
-            (entry.hold > entry.grant && (is_late || published.hold > publication.hold))
+            (entry.hold > entry.grant && (is_late || published.hold > hold))
                 || (entry.floor_held > entry.floor && is_late)
         });
         frees_seats
-            || published.is_draining != publication.is_draining
+            || published.is_draining != (self.stage != Stage::Running)
             || since >= self.settings.terms.publication_period()
-            || (since >= SMALL_CHANGE_PERIOD && published.load != publication.load)
-            || differs_much(&published.load, &publication.load)
+            || differs_much(&published.load, usage)
     }
 
     /// Writes the ledger if it is not what it should be (FL-5).
@@ -383,7 +407,7 @@ impl Member {
         &mut self,
         now: Instant,
         registration: Registration,
-        current: &CurrentLoad,
+        usage: &CurrentUsage,
     ) -> Option<(Purpose, Operation)> {
         let Registration { id, create_revision } = registration;
         if self.proposed.is_some_and(|proposed| now - proposed < PROPOSAL_PACE) {
@@ -393,7 +417,7 @@ impl Member {
             Stage::Running => {}
             // Others divide what it gives back.
             Stage::Draining | Stage::Gone => return None,
-            Stage::Leaving if current.in_use > 0 => return None,
+            Stage::Leaving if usage.in_use > 0 => return None,
             Stage::Leaving => {
                 let mut ledger = (**self.view.ledger()?).clone();
                 ledger.entries.retain(|entry| entry.process != self.process);

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -15,8 +15,38 @@ pub(crate) struct ProcessLock {
     _file: File,
 }
 
+/// The lock of this process, or the wish for it: the process before may still live, and end later.
+#[derive(Debug)]
+pub(crate) struct WantedLock {
+    path: PathBuf,
+    own: ProcessNonce,
+    lock: Option<ProcessLock>,
+}
+
 /// The most bytes that a file has which another process has written.
 const LENGTH_MAX: u64 = 64;
+
+// === impl WantedLock ===
+
+impl WantedLock {
+    pub(crate) fn new(path: &Path, own: ProcessNonce) -> Self {
+        Self { path: path.to_owned(), own, lock: None }
+    }
+
+    pub(crate) fn is_taken(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Takes the lock unless this process has it or another one does. Tells which process had it before and is dead.
+    pub(crate) fn try_take(&mut self) -> io::Result<Option<ProcessNonce>> {
+        if self.is_taken() {
+            return Ok(None);
+        }
+        let Some((lock, before)) = ProcessLock::take(&self.path, self.own)? else { return Ok(None) };
+        self.lock = Some(lock);
+        Ok(before)
+    }
+}
 
 // === impl ProcessLock ===
 
@@ -58,6 +88,22 @@ mod tests {
         drop(first);
         let (_second, before) = ProcessLock::take(&path, ProcessNonce(9)).unwrap().unwrap();
         assert_eq!(before, Some(ProcessNonce(7)));
+    }
+
+    /// The successor of a takeover finds the lock taken while the process before drains. It has to have it later, or the process after
+    /// it would find nobody's.
+    #[test]
+    fn fl_9_a_lock_that_is_taken_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let [mut first, mut second, mut third] = [1, 2, 3].map(|number| WantedLock::new(&path, ProcessNonce(number)));
+        assert_eq!(first.try_take().unwrap(), None);
+        assert_eq!((second.try_take().unwrap(), second.is_taken()), (None, false));
+        drop(first);
+        assert_eq!((second.try_take().unwrap(), second.is_taken()), (Some(ProcessNonce(1)), true));
+        assert_eq!((second.try_take().unwrap(), third.try_take().unwrap()), (None, None));
+        drop(second);
+        assert_eq!(third.try_take().unwrap(), Some(ProcessNonce(2)));
     }
 
     #[test]

@@ -22,7 +22,30 @@ pub struct Publication {
     pub load: Arc<InstanceLoad>,
 }
 
-/// What an instance does at the moment.
+/// What an instance does at the moment, for [`Member::poll`](crate::Member::poll).
+///
+/// The usage is asked for at every poll that may publish something, and should cost next to nothing. The load lists flows, and is
+/// asked for when it is about to be published: at most four times a second.
+pub trait LoadSource {
+    /// The seats in use, and what each level could use.
+    fn usage(&self) -> CurrentUsage;
+
+    /// What the instance could use, by level and flow: at most [`FLOWS_LISTED_MAX`] flows a level. It is asked for after the usage.
+    fn load(&self) -> Arc<InstanceLoad>;
+}
+
+/// The seats in use, and what each level could use.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
+#[derive(Debug, Clone, Default)]
+pub struct CurrentUsage {
+    /// The seats in use, read **after** the last allowance has taken effect: an instance publishes it as what it holds.
+    pub in_use: u64,
+    /// The levels by name, with the seats that they could use: in use and waiting. Levels without demand may be left out.
+    pub demands: Vec<(String, u64)>,
+}
+
+/// What an instance does at the moment, all at once.
 ///
 /// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Default)]
@@ -33,23 +56,34 @@ pub struct CurrentLoad {
     pub load: Arc<InstanceLoad>,
 }
 
+// === impl CurrentUsage ===
+
+impl CurrentUsage {
+    pub(crate) fn demand(&self) -> u64 {
+        self.demands.iter().fold(0, |sum, (_, demand)| sum.saturating_add(*demand))
+    }
+}
+
 // === impl CurrentLoad ===
 
-impl CurrentLoad {
-    pub(crate) fn demand(&self) -> u64 {
-        self.load.levels.iter().fold(0, |sum, level| sum.saturating_add(level.demand))
+impl LoadSource for CurrentLoad {
+    fn usage(&self) -> CurrentUsage {
+        let demands = self.load.levels.iter().map(|level| (level.name.clone(), level.demand)).collect();
+        CurrentUsage { in_use: self.in_use, demands }
+    }
+
+    fn load(&self) -> Arc<InstanceLoad> {
+        Arc::clone(&self.load)
     }
 }
 
 /// Whether a load differs from the published one by so much that it is published at once: a level by more than two seats and a
 /// tenth.
-pub(crate) fn differs_much(published: &InstanceLoad, now: &InstanceLoad) -> bool {
-    let demand_of = |load: &InstanceLoad, name: &str| {
-        load.levels.iter().filter(|level| level.name == name).map(|level| level.demand).sum::<u64>()
-    };
-    let changed = |name: &str| {
-        let (before, now) = (demand_of(published, name), demand_of(now, name));
-        before.abs_diff(now) > (now / 10).max(2)
-    };
-    published.levels.iter().chain(&now.levels).any(|level| changed(&level.name))
+pub(crate) fn differs_much(published: &InstanceLoad, now: &CurrentUsage) -> bool {
+    let before =
+        |name: &str| published.levels.iter().filter(|level| level.name == name).map(|level| level.demand).sum::<u64>();
+    let after =
+        |name: &str| now.demands.iter().filter(|(level, _)| level == name).map(|(_, demand)| demand).sum::<u64>();
+    let names = published.levels.iter().map(|level| &level.name).chain(now.demands.iter().map(|(level, _)| level));
+    names.into_iter().any(|name| before(name).abs_diff(after(name)) > (after(name) / 10).max(2))
 }

@@ -8,6 +8,8 @@ mod auto_limit;
 mod beside_tower;
 mod cost;
 mod explain;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod layer;
 #[path = "../../tests/random_objects/mod.rs"]
 mod random_objects;
@@ -46,6 +48,8 @@ fn main() {
     beside_tower::bars(&mut bars);
     cost::bars(&mut bars);
     explain::bars(&mut bars);
+    #[cfg(feature = "fleet")]
+    fleet::bars(&mut bars);
     layer::bars(&mut bars);
     shadow::bars(&mut bars);
     waiting::bars(&mut bars);

@@ -90,6 +90,25 @@ fn fl_9_nothing_starts_when_the_floor_has_ended() {
     assert_eq!(world.in_use(), 0);
 }
 
+/// Nothing is written over a ledger of another version, and what it does not say is not used.
+#[test]
+fn fl_2_a_ledger_of_another_version_is_left_alone() {
+    let mut settings = FleetSettings { seats: SEATS, ..FleetSettings::default() };
+    settings.terms.floor_hold_ms = 20_000;
+    let mut world = World::new(Plan::calm(2, 3, settings));
+    set_demands(&mut world, &[SEATS; 3]);
+    world.run_until(5 * SEC);
+    assert_eq!(world.in_use(), SEATS);
+    world.write_foreign_ledger();
+    let (revision, writes) = (world.etcd.ledger_revision(), world.etcd.counts().ledger_writes);
+    world.run_until(10 * SEC);
+    assert_eq!(world.in_use(), SEATS / 2, "grants have ended, floors have not");
+    world.run_until(40 * SEC);
+    assert_eq!(world.in_use(), 0, "floors have ended");
+    assert_eq!((world.etcd.ledger_revision(), world.etcd.counts().ledger_writes), (revision, writes));
+    assert_eq!(world.checker.violation, None);
+}
+
 #[test]
 fn fl_11_a_drained_instance_gives_its_seats_back_and_a_new_one_has_some() {
     let mut world = busy_fleet(3, &[SEATS; 3]);
@@ -114,8 +133,8 @@ fn fl_5_thirty_two_instances_converge_and_a_storm_is_no_livelock() {
     let round = 300 * MS;
     report("32 instances", took.expect("never"), 3 * round);
 
-    let (start, writes) = (world.now, world.etcd.ledger_writes);
-    let (publications, conflicts) = (world.etcd.publications, world.etcd.conflicts);
+    let (start, writes) = (world.now, world.etcd.counts().ledger_writes);
+    let (publications, conflicts) = (world.etcd.counts().publications, world.etcd.counts().conflicts);
     for step in 0..100_u64 {
         for at in 0..32_u64 {
             if (at * 7 + step * 13) % 5 < 2 {
@@ -125,8 +144,8 @@ fn fl_5_thirty_two_instances_converge_and_a_storm_is_no_livelock() {
         world.run_until(world.now + 100 * MS);
     }
     let seconds = u64::try_from((world.now - start) / SEC).unwrap();
-    let (writes, conflicts) = (world.etcd.ledger_writes - writes, world.etcd.conflicts - conflicts);
-    let publications = world.etcd.publications - publications;
+    let (writes, conflicts) = (world.etcd.counts().ledger_writes - writes, world.etcd.counts().conflicts - conflicts);
+    let publications = world.etcd.counts().publications - publications;
     println!(
         "storm: {} ledgers and {} conflicts a second, {} publications a second for each instance",
         writes / seconds,
@@ -141,9 +160,10 @@ fn fl_5_thirty_two_instances_converge_and_a_storm_is_no_livelock() {
 #[test]
 fn fl_3_an_instance_at_rest_writes_once_a_second() {
     let mut world = busy_fleet(9, &[100; 3]);
-    let (publications, writes) = (world.etcd.publications, world.etcd.ledger_writes);
+    let (publications, writes) = (world.etcd.counts().publications, world.etcd.counts().ledger_writes);
     world.run_until(world.now + 20 * SEC);
-    let (publications, writes) = (world.etcd.publications - publications, world.etcd.ledger_writes - writes);
+    let (publications, writes) =
+        (world.etcd.counts().publications - publications, world.etcd.counts().ledger_writes - writes);
     println!("at rest: {publications} publications and {writes} ledgers of three instances in 20 s");
     assert!(publications <= 60 && writes == 0, "{publications} publications, {writes} ledgers");
 }

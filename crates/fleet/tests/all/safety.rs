@@ -19,7 +19,7 @@ fn fl_6_the_service_never_gets_more_than_it_has() {
             is_full |= world.checker.in_use_max == plan.settings.seats;
         }
         overrun_max = overrun_max.max(world.checker.overrun_max);
-        ledgers += world.etcd.ledger_writes;
+        ledgers += world.etcd.counts().ledger_writes;
     }
     println!(
         "{seeds} seeds of {events} events: {ledgers} ledgers, up to {overrun_max} requests that outlived their grants"

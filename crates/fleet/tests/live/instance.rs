@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use evenkeel_engine::fleet_division::{FlowLoad, InstanceLoad, LevelLoad};
 use evenkeel_fleet::{
-    Allowance, CurrentLoad, Fleet, FleetConfig, FleetInstance, FleetSettings, MemberEvent, Terms, boot_time,
+    Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, FleetSettings, LoadSource, MemberEvent, Terms,
+    boot_time,
 };
 use evenkeel_store::EtcdConfig;
 
@@ -102,7 +103,16 @@ impl FleetInstance for Member {
         self.0.start_requests();
     }
 
-    fn load(&self) -> CurrentLoad {
+    fn tell(&self, _: MemberEvent) {}
+}
+
+impl LoadSource for Member {
+    fn usage(&self) -> CurrentUsage {
+        let state = self.0.state.lock().unwrap();
+        CurrentUsage { in_use: state.in_use, demands: vec![("all".to_owned(), state.wanted)] }
+    }
+
+    fn load(&self) -> Arc<InstanceLoad> {
         let state = self.0.state.lock().unwrap();
         let flows = vec![FlowLoad { hash: self.0.number, weight: 1, demand: state.wanted }];
         let level = LevelLoad {
@@ -115,10 +125,8 @@ impl FleetInstance for Member {
             flow_weight: 1,
             flows,
         };
-        CurrentLoad { in_use: state.in_use, load: Arc::new(InstanceLoad { levels: vec![level] }) }
+        Arc::new(InstanceLoad { levels: vec![level] })
     }
-
-    fn tell(&self, _: MemberEvent) {}
 }
 
 // === impl Running ===

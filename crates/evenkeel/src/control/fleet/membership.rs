@@ -5,7 +5,10 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use evenkeel_engine::auto_limit::Concurrency;
-use evenkeel_fleet::{Allowance, CurrentLoad, Fleet, FleetConfig, FleetInstance, JoinError, MemberEvent, boot_time};
+use evenkeel_engine::fleet_division::InstanceLoad;
+use evenkeel_fleet::{
+    Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, JoinError, LoadSource, MemberEvent, boot_time,
+};
 use thiserror::Error;
 
 use super::{FleetState, FleetStep};
@@ -167,15 +170,21 @@ impl FlowControlShared {
 
 // === impl Instance ===
 
+impl LoadSource for Instance {
+    fn usage(&self) -> CurrentUsage {
+        self.flow.upgrade().map(|flow| flow.fleet_usage(self.service_seats)).unwrap_or_default()
+    }
+
+    fn load(&self) -> Arc<InstanceLoad> {
+        self.flow.upgrade().map(|flow| flow.fleet_load(self.service_seats)).unwrap_or_default()
+    }
+}
+
 impl FleetInstance for Instance {
     fn allow(&self, allowance: Allowance) {
         if let Some(flow) = self.flow.upgrade() {
             flow.allow(allowance);
         }
-    }
-
-    fn load(&self) -> CurrentLoad {
-        self.flow.upgrade().map(|flow| flow.fleet_load(self.service_seats)).unwrap_or_default()
     }
 
     fn tell(&self, event: MemberEvent) {

@@ -133,9 +133,10 @@ fn fl_3_the_fleet_is_told_what_each_flow_could_use() {
     limited.grant();
     let _permits = limited.fill();
     let _waiting: Vec<_> = ["b", "b", "c"].map(|user| limited.arrive(user)).into();
-    let current = limited.flow.shared().fleet_load(60);
-    assert_eq!(current.in_use, 4);
-    let [level] = &current.load.levels[..] else { panic!("{:?}", current.load) };
+    let usage = limited.flow.shared().fleet_usage(60);
+    assert_eq!((usage.in_use, usage.demands.iter().map(|(_, demand)| demand).sum::<u64>()), (4, 7));
+    let load = limited.flow.shared().fleet_load(60);
+    let [level] = &load.levels[..] else { panic!("{load:?}") };
     assert_eq!((level.demand, level.nominal, level.flow_weight), (7, 60, 6));
     let mut demands: Vec<u64> = level.flows.iter().map(|flow| flow.demand).collect();
     demands.sort_unstable();

@@ -10,6 +10,8 @@ use super::seeded::SeededFault;
 pub(crate) struct Checker {
     /// The seats of the service. After they are lowered, what was held before.
     seats: u64,
+    /// The most that all floors together may be, likewise (FL-9).
+    floors: u64,
     /// Whether all requests are shorter than the grace: then everything in flight counts, whatever it started on.
     is_bounded: bool,
     pub(crate) violation: Option<String>,
@@ -22,7 +24,7 @@ pub(crate) struct Checker {
 
 impl Checker {
     pub(crate) fn new(seats: u64, is_bounded: bool) -> Self {
-        Self { seats, is_bounded, violation: None, in_use_max: 0, overrun_max: 0 }
+        Self { seats, floors: 0, is_bounded, violation: None, in_use_max: 0, overrun_max: 0 }
     }
 
     /// Before a ledger takes effect: what it promises is no more than there is (FL-6, FL-9).
@@ -31,6 +33,13 @@ impl Checker {
         self.seats = ledger.seats.max(self.seats.min(held));
         if held > self.seats {
             self.report(now, &format!("the ledger has {held} of {} seats: {ledger:?}", self.seats));
+        }
+        let floors: u64 = ledger.entries.iter().map(|entry| entry.floor_held).sum();
+        let floors_max = ledger.seats * ledger.floor_percent / 100;
+        // What was held when the seats of the service were lowered is given back with acknowledgements.
+        self.floors = floors_max.max(self.floors.min(floors));
+        if floors > self.floors {
+            self.report(now, &format!("floors of {floors} seats, and {} may be: {ledger:?}", self.floors));
         }
         for entry in &ledger.entries {
             if entry.floor > entry.floor_held || entry.floor > entry.grant {

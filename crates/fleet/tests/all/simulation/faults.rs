@@ -1,5 +1,6 @@
 //! What goes wrong: processes that stop, die, drain, are cut off or appear twice; an etcd that is away or loses leases.
 
+use evenkeel_engine::time::Instant;
 use evenkeel_fleet::FleetSettings;
 
 use super::world::{Event, World};
@@ -56,6 +57,12 @@ impl World {
         self.push(back, Event::Boot(at));
     }
 
+    /// Another version of evenkeel writes the ledger, in a format that these processes do not know.
+    pub(crate) fn write_foreign_ledger(&mut self) {
+        let changes = self.etcd.write_foreign_ledger();
+        self.watch(changes);
+    }
+
     pub(crate) fn drain(&mut self, at: usize) {
         let process = &mut self.processes[at];
         process.is_draining = true;
@@ -67,7 +74,7 @@ impl World {
     /// The new leader prolongs most leases and loses some.
     fn change_leader(&mut self, down: Time) {
         self.network.etcd_down_until = self.network.etcd_down_until.max(self.now + down);
-        self.etcd.restart_leases(self.now + down);
+        self.etcd.restart_leases(Instant::from_nanos(self.now + down));
         for id in self.etcd.ids() {
             if self.random.u32(0..1000) < 250 {
                 let changes = self.etcd.revoke(id);

@@ -1,9 +1,8 @@
-//! A deterministic simulation of a fleet: the product's state machine, a simulated etcd, and processes that stop, die and come
+//! A deterministic simulation of a fleet: the product's state machine, a simulated etcd ([`evenkeel_fleet::SimulatedEtcd`]), and processes that stop, die and come
 //! back, with clocks that do not run alike.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `etcd` | keys, transactions, leases that cannot be trusted |
 //! | `process` | one process: a member, its requests, its clock |
 //! | `network` | delays, losses, outages |
 //! | `faults` | what goes wrong, and when |
@@ -12,7 +11,6 @@
 //! | `world` | all of it, one event after the other |
 
 mod checker;
-mod etcd;
 mod faults;
 mod network;
 mod process;

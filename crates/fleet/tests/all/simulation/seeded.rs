@@ -59,6 +59,18 @@ impl SeededFault {
         }
     }
 
+    /// Changes what a ledger is compared with when it is written.
+    pub(crate) fn change_comparison(self, operation: &mut Operation, present: u64) {
+        if self != Self::NoCompareAndSwap {
+            return;
+        }
+        if let Operation::Register { write, .. } | Operation::Propose { write, .. } | Operation::Leave { write, .. } =
+            operation
+        {
+            write.compared = present;
+        }
+    }
+
     /// Changes what a process sees of others.
     pub(crate) fn change_publication(self, publication: &mut Publication) {
         if self == Self::AckWithoutRevision {

@@ -5,10 +5,12 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use evenkeel_engine::fleet_division::{FlowLoad, InstanceLoad, LevelLoad};
-use evenkeel_fleet::{Call, FleetSettings, InstanceId, LedgerKey, ProcessNonce, Reply, Terms, WatchedChange};
+use evenkeel_engine::time::Instant;
+use evenkeel_fleet::{
+    Call, FleetSettings, InstanceId, LedgerKey, ProcessNonce, Reply, SimulatedEtcd, Terms, WatchedChange,
+};
 
 use super::checker::Checker;
-use super::etcd::Etcd;
 use super::network::Network;
 use super::process::Process;
 use super::seeded::SeededFault;
@@ -45,7 +47,7 @@ pub(crate) struct World {
     slots: Vec<Option<Event>>,
     free_slots: Vec<usize>,
     pub(crate) processes: Vec<Process>,
-    pub(crate) etcd: Etcd,
+    pub(crate) etcd: SimulatedEtcd,
     pub(super) network: Network,
     pub(crate) checker: Checker,
     pub(crate) events: u64,
@@ -120,9 +122,6 @@ impl World {
     pub(crate) fn new(plan: Plan) -> Self {
         let mut terms = plan.settings.terms;
         terms.grace_ms = terms.ttl_ms;
-        let mut etcd = Etcd::new();
-        etcd.is_comparing = plan.fault != Some(SeededFault::NoCompareAndSwap);
-        etcd.is_deleting_reclaimed = plan.fault != Some(SeededFault::ReclaimWithoutCompare);
         let mut world = Self {
             plan,
             terms,
@@ -133,7 +132,7 @@ impl World {
             slots: Vec::new(),
             free_slots: Vec::new(),
             processes: Vec::new(),
-            etcd,
+            etcd: SimulatedEtcd::new(),
             network: Network::new(plan.is_faulty),
             checker: Checker::new(plan.settings.seats, plan.is_bounded),
             events: 0,
@@ -451,7 +450,7 @@ impl World {
         self.start_requests(at);
     }
 
-    fn request(&mut self, place: Place, call: Call) {
+    fn request(&mut self, place: Place, mut call: Call) {
         let now = self.now;
         if now < self.network.etcd_down_until {
             // Some calls wait for etcd, longer than their caller does.
@@ -461,11 +460,14 @@ impl World {
             }
             return;
         }
-        let before = self.etcd.ledger_writes;
+        if let Some(fault) = self.plan.fault {
+            fault.change_comparison(&mut call.operation, self.etcd.ledger_revision());
+        }
+        let before = self.etcd.counts().ledger_writes;
         let lease_ttl = 20 * Time::from(self.terms.ttl_ms) * MS;
-        let (mut reply, changes) = self.etcd.apply(now, call.operation, lease_ttl);
-        if self.etcd.ledger_writes > before
-            && let Some((_, ledger)) = &self.etcd.ledger
+        let (mut reply, changes) = self.etcd.apply(Instant::from_nanos(now), call.operation, lease_ttl);
+        if self.etcd.counts().ledger_writes > before
+            && let Some(ledger) = self.etcd.ledger()
             && self.plan.fault.is_none()
         {
             self.checker.check_ledger(now, ledger);
@@ -506,7 +508,7 @@ impl World {
         let now = self.now;
         let is_connected = now >= self.network.etcd_down_until && now >= self.processes[at].cut_until;
         let id: Option<InstanceId> = self.processes[at].member.id();
-        if is_connected && id.is_some_and(|id| self.etcd.keep_alive(now, id)) {
+        if is_connected && id.is_some_and(|id| self.etcd.keep_alive(Instant::from_nanos(now), id)) {
             let clock = self.processes[at].clock(now, self.plan.fault);
             if self.plan.fault == Some(SeededFault::RenewalByKeepAlive) {
                 self.processes[at].renew_faultily(clock);
