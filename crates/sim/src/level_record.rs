@@ -41,6 +41,14 @@ pub struct Occupancy {
     pub rejected: [u64; REASONS.len()],
 }
 
+/// What a level does at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct PresentLevel {
+    seats: i64,
+    waiting: u64,
+    rejected: [u64; REASONS.len()],
+}
+
 // === impl LevelNumber ===
 
 impl LevelNumber {
@@ -99,6 +107,22 @@ impl LevelRecord {
         let bucket = &mut self.series.open;
         bucket.seats_max = bucket.seats_max.max(seats);
         bucket.waiting_max = bucket.waiting_max.max(waiting);
+    }
+
+    /// The seats in use, the waiting requests and all rejected ones, as of the last event.
+    pub(crate) fn present(&self) -> PresentLevel {
+        PresentLevel { seats: self.seats, waiting: self.waiting, rejected: self.totals.rejected }
+    }
+
+    /// The same level of a server has changed, of several whose levels are one here.
+    pub(crate) fn add_change(&mut self, now: Nanos, before: &PresentLevel, after: &PresentLevel) {
+        let (seats, waiting) = (self.seats + after.seats - before.seats, self.waiting + after.waiting - before.waiting);
+        self.note(now, seats, waiting);
+        for (reason, (before, after)) in before.rejected.iter().zip(after.rejected).enumerate() {
+            let more = after.saturating_sub(*before);
+            self.totals.rejected[reason] += more;
+            self.series.open.rejected[reason] += more;
+        }
     }
 
     /// Notes the limits, and how many seats the level may use, from now on.

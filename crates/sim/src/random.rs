@@ -16,6 +16,7 @@ pub(crate) enum Purpose {
     ServiceTimes = 2,
     Retries = 3,
     Costs = 4,
+    Messages = 5,
 }
 
 // === impl Random ===

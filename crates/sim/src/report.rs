@@ -6,12 +6,14 @@ use evenkeel_engine::auto_limit::AutoLimit;
 use evenkeel_engine::time::Nanos;
 use serde::Serialize;
 
+pub use crate::fleet::{ApartReport, FleetReport, InstanceReport};
 use crate::level_record::LevelRecord;
 use crate::series::REASONS;
 use crate::server_settings::ServerSettings;
+use crate::servers::Servers;
 use crate::simulator::Simulator;
 use crate::tally::Tally;
-use crate::traffic::{Flow, Token, Traffic};
+use crate::traffic::{Flow, Traffic};
 use crate::workload::Workload;
 use crate::{Histogram, Occupancy};
 
@@ -44,6 +46,9 @@ pub struct Report {
     pub levels: Vec<LevelReport>,
     /// How evenly seats were divided among flows that wanted more.
     pub jain: JainReport,
+    /// Several instances that shared the seats of the service, if the workload has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetReport>,
 }
 
 /// A limit that found itself.
@@ -218,16 +223,18 @@ impl Report {
         workload: &Workload,
         settings: &ServerSettings,
         seed: u64,
-        simulator: &Simulator<Token>,
+        servers: &impl Servers,
         traffic: &Traffic<'_>,
         ended: Nanos,
     ) -> Self {
+        let configuration = servers.all().first().map(Simulator::configuration);
+        let limit = servers.all().first().and_then(Simulator::auto_limit);
         let rows = workload.flows.iter().enumerate().map(|(row, group)| {
             let flows = || traffic.flows().iter().filter(move |flow| flow.row == row);
             let mut all = Tally::default();
             flows().for_each(|flow| all.merge(flow.counted()));
             let class = flows().find_map(Flow::class);
-            let schema = class.and_then(|class| simulator.configuration().schemas().get(class.schema));
+            let schema = class.and_then(|class| configuration?.schemas().get(class.schema));
             let worst = flows().filter(|_| group.count > 1).max_by_key(|flow| badness(flow.counted()));
             FlowReport {
                 name: group.name.clone(),
@@ -248,15 +255,15 @@ impl Report {
             busiest_flow: row.name.clone(),
             requests: row.figures.requests,
         });
-        let mut levels: Vec<_> = simulator.levels().iter().map(LevelReport::new).collect();
+        let mut levels: Vec<_> = servers.levels().iter().map(LevelReport::new).collect();
         levels.sort_by(|one, other| one.name.cmp(&other.name));
         Self {
             workload: workload.name.clone(),
             seed,
-            concurrency: simulator.auto_limit().map_or(settings.seats, |limit| limit.limit().into()),
-            limit: simulator.auto_limit().map(LimitReport::new),
+            concurrency: limit.map_or(settings.seats, |limit| limit.limit().into()),
+            limit: limit.map(LimitReport::new),
             borrowing: settings.borrowing.name().to_owned(),
-            events: simulator.events(),
+            events: servers.events(),
             simulated_seconds: rounded(seconds(ended.into())),
             ended_early,
             flows: rows,
@@ -266,6 +273,7 @@ impl Report {
                 per_second_mean: traffic.per_second.mean().map(rounded),
                 per_second_min: traffic.per_second.min().map(rounded),
             },
+            fleet: None,
         }
     }
 }
@@ -361,7 +369,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// To the thousandth.
-fn rounded(number: f64) -> f64 {
+pub(crate) fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }
 

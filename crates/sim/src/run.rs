@@ -3,11 +3,13 @@
 use evenkeel_engine::controller::Objects;
 use evenkeel_engine::time::{Nanos, SECOND};
 
+use crate::fleet;
 use crate::level_record::LevelRecord;
 use crate::report::Report;
 use crate::server_settings::ServerSettings;
+use crate::servers::Servers;
 use crate::simulator::Simulator;
-use crate::traffic::Traffic;
+use crate::traffic::{Token, Traffic};
 use crate::workload::{Change, Workload};
 
 /// A server and its configuration, for a run.
@@ -37,6 +39,9 @@ pub struct Run {
 const BUCKETS: Nanos = 300;
 
 /// Runs a workload. `progress` is told the simulated time once for each second of it.
+///
+/// The seats of [instances](Workload::instances) are those of [`ServerSettings::seats`]. They need a division that is exact and borrowing
+/// at once, as `plain` has them: otherwise levels may use a little more than there is.
 pub fn run(workload: &Workload, scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Nanos)) -> Run {
     let mut settings = scenario.settings.clone();
     settings.service = workload.service;
@@ -44,46 +49,60 @@ pub fn run(workload: &Workload, scenario: &Scenario, seed: u64, progress: &mut d
     for (resource, count, bytes) in &workload.objects {
         settings.objects.set(resource, *count, *bytes);
     }
+    if let Some(instances) = &workload.instances {
+        return fleet::run(workload, instances, scenario, &settings, seed, progress);
+    }
     let mut simulator = Simulator::new(settings, scenario.objects.clone());
-    let mut traffic = Traffic::new(workload, seed);
+    let (traffic, ended) = simulate(workload, scenario, seed, &mut simulator, progress);
+    let report = Report::new(workload, &scenario.settings, seed, &simulator, &traffic, ended);
+    Run { report, levels: simulator.into_levels() }
+}
+
+/// Lets the clients of a workload send their requests. Returns what became of them, and when it ended.
+pub(crate) fn simulate<'a>(
+    workload: &'a Workload,
+    scenario: &Scenario,
+    seed: u64,
+    servers: &mut impl Servers,
+    progress: &mut dyn FnMut(Nanos),
+) -> (Traffic<'a>, Nanos) {
+    let mut traffic = Traffic::new(workload, seed, servers.all().len());
     let mut events = workload.events.iter().peekable();
     let mut applied = scenario.applied.iter();
     let mut warmup = (workload.warmup > 0).then_some(workload.warmup);
     let mut second = SECOND.min(workload.span);
     let mut ended = workload.span;
     loop {
-        if simulator.events() >= workload.simulated_events_max {
-            ended = simulator.now();
+        if servers.events() >= workload.simulated_events_max {
+            ended = servers.all().iter().map(Simulator::now).max().unwrap_or(0);
             break;
         }
         let arrival = traffic.next_arrival().unwrap_or(Nanos::MAX);
         let event = events.peek().map_or(Nanos::MAX, |event| event.at);
         let mark = second.min(warmup.unwrap_or(Nanos::MAX)).min(event);
         // Timers may cause arrivals that are earlier than the next one known now.
-        if simulator.step(arrival.min(mark), &mut traffic) {
+        if servers.step(arrival.min(mark), &mut traffic) {
             continue;
         }
         if arrival < mark {
-            traffic.arrive(&mut simulator);
+            if let Some(server) = traffic.arrive(servers.all_mut()) {
+                servers.changed(server);
+            }
             continue;
         }
-        simulator.run_until(mark, &mut traffic);
+        servers.all_mut().iter_mut().for_each(|server| server.run_until(mark, &mut traffic));
         if warmup == Some(mark) {
-            simulator.reset_counts();
+            servers.reset_counts(mark);
             traffic.reset_counts(mark);
             warmup = None;
         }
         if let Some(event) = events.next_if(|event| event.at == mark) {
-            match &event.change {
-                Change::Apply(_) => {
-                    if let Some(objects) = applied.next() {
-                        simulator.apply(mark, objects.clone(), &mut traffic);
-                    }
-                }
-                Change::Slots(slots) => simulator.set_slots(mark, *slots, &mut traffic),
-                Change::Failing(is_failing) => simulator.set_failing(mark, *is_failing, &mut traffic),
-                Change::Concurrency(seats) => simulator.set_seats(mark, i64::from(*seats), &mut traffic),
+            let objects = if let Change::Apply(_) = event.change { applied.next() } else { None };
+            for index in 0..servers.all().len() {
+                change(&mut servers.all_mut()[index], mark, &event.change, objects, &mut traffic);
+                servers.changed(index);
             }
+            servers.reconfigured();
         }
         if second == mark {
             if mark >= workload.span {
@@ -95,7 +114,26 @@ pub fn run(workload: &Workload, scenario: &Scenario, seed: u64, progress: &mut d
         }
     }
     traffic.close(ended);
-    simulator.close_records();
-    let report = Report::new(workload, &scenario.settings, seed, &simulator, &traffic, ended);
-    Run { report, levels: simulator.into_levels() }
+    servers.close_records(ended);
+    (traffic, ended)
+}
+
+/// What an event does to a server.
+fn change(
+    simulator: &mut Simulator<Token>,
+    at: Nanos,
+    change: &Change,
+    objects: Option<&Objects>,
+    traffic: &mut Traffic<'_>,
+) {
+    match change {
+        Change::Apply(_) => {
+            if let Some(objects) = objects {
+                simulator.apply(at, objects.clone(), traffic);
+            }
+        }
+        Change::Slots(slots) => simulator.set_slots(at, *slots, traffic),
+        Change::Failing(is_failing) => simulator.set_failing(at, *is_failing, traffic),
+        Change::Concurrency(seats) => simulator.set_seats(at, i64::from(*seats), traffic),
+    }
 }

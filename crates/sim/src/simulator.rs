@@ -86,7 +86,7 @@ pub struct Simulator<T> {
 
 /// A request inside of the engine.
 #[derive(Debug, Clone, Copy)]
-struct Job<T> {
+pub(crate) struct Job<T> {
     token: T,
     service: Nanos,
     delay: Nanos,
@@ -344,6 +344,10 @@ impl<T: Copy> Simulator<T> {
     pub fn next_event(&self) -> Option<Nanos> {
         let tick = self.auto.as_ref().map(|auto| auto.next_tick);
         self.next_of_requests().into_iter().chain(tick).min()
+    }
+
+    pub(crate) fn engine(&self) -> &Engine<Job<T>, SeatDivision> {
+        &self.engine
     }
 
     /// The limit that finds itself, if the server has one.

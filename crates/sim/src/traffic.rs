@@ -33,7 +33,10 @@ pub(crate) struct Flow<'a> {
     pub(crate) number: u32,
     group: &'a FlowGroup,
     caller: Caller,
-    class: Option<(Class, WorkEstimate, AccountKey)>,
+    /// Where its requests belong at each server.
+    classes: Vec<Option<(Class, WorkEstimate, AccountKey)>>,
+    /// The place of the server that got its latest request, among those that it uses.
+    turn: usize,
     draws: Draws,
     pub(crate) tally: FlowTally,
 }
@@ -64,7 +67,7 @@ struct Arrival {
 // === impl Traffic ===
 
 impl<'a> Traffic<'a> {
-    pub(crate) fn new(workload: &'a Workload, seed: u64) -> Self {
+    pub(crate) fn new(workload: &'a Workload, seed: u64, servers: usize) -> Self {
         let mut flows = Vec::new();
         for (row, group) in workload.flows.iter().enumerate() {
             for number in 0..group.count {
@@ -73,7 +76,8 @@ impl<'a> Traffic<'a> {
                     number,
                     group,
                     caller: group.caller_of(number),
-                    class: None,
+                    classes: vec![None; servers],
+                    turn: number as usize,
                     draws: Draws::new(seed, group, number),
                     tally: FlowTally::default(),
                 });
@@ -95,9 +99,10 @@ impl<'a> Traffic<'a> {
         self.arrivals.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// The next request arrives.
-    pub(crate) fn arrive(&mut self, simulator: &mut Simulator<Token>) {
-        let Some(Reverse((at, _, arrival))) = self.arrivals.pop() else { return };
+    /// The next request arrives at one of the servers. Returns at which.
+    #[inline]
+    pub(crate) fn arrive(&mut self, servers: &mut [Simulator<Token>]) -> Option<usize> {
+        let Reverse((at, _, arrival)) = self.arrivals.pop()?;
         let Arrival { flow: index, attempt, service, cost, more } = arrival;
         let flow = &mut self.flows[index as usize];
         if attempt == 0 {
@@ -113,13 +118,16 @@ impl<'a> Traffic<'a> {
             flow.tally.counted.requests += 1;
             flow.tally.counted.retries += u64::from(attempt > 0);
         }
-        let (class, work, key) = flow.classify(simulator);
+        let server = flow.next_server(servers.len());
+        let simulator = servers.get_mut(server)?;
+        let (class, work, key) = flow.classify(server, simulator);
         let token = Token { flow: index, attempt, waits: false, service, cost };
         let patience = flow.group.patience.unwrap_or(PATIENCE_DEFAULT);
         let request = NewRequest::new(token, service, work).patience(patience).delay(flow.group.delay);
         #[expect(clippy::cast_precision_loss, reason = "a cost")]
         let request = request.cost(flow.group.cost.is_some().then_some(cost as f64), key);
         simulator.arrive(at, class, request, self);
+        Some(server)
     }
 
     /// A second has passed.
@@ -127,7 +135,7 @@ impl<'a> Traffic<'a> {
         let mut shares: Vec<(u32, f64)> = Vec::new();
         for flow in &mut self.flows {
             let Some(used) = flow.tally.end_second(now) else { continue };
-            if let Some((class, ..)) = flow.class {
+            if let Some(class) = flow.class() {
                 shares.push((class.level.0, share(used, SECOND, class)));
             }
         }
@@ -155,7 +163,7 @@ impl<'a> Traffic<'a> {
         let mut shares: Vec<(u32, f64)> = Vec::new();
         for flow in &self.flows {
             let backlogged = flow.tally.backlogged;
-            if let Some((class, ..)) = flow.class.filter(|_| backlogged.seconds > 0) {
+            if let Some(class) = flow.class().filter(|_| backlogged.seconds > 0) {
                 let span = SECOND.saturating_mul(Nanos::try_from(backlogged.seconds).unwrap_or(Nanos::MAX));
                 shares.push((class.level.0, share(backlogged.seat_time, span, class)));
             }
@@ -254,8 +262,8 @@ impl Outcomes<Token> for Traffic<'_> {
 impl Flow<'_> {
     /// Where its requests belong, and how many seats they take. Both are kept until the configuration changes.
     #[inline]
-    fn classify(&mut self, simulator: &Simulator<Token>) -> (Class, WorkEstimate, AccountKey) {
-        match self.class {
+    fn classify(&mut self, server: usize, simulator: &Simulator<Token>) -> (Class, WorkEstimate, AccountKey) {
+        match self.classes[server] {
             Some(kept) if simulator.is_current(kept.0) => kept,
             _ => {
                 let Caller { user, request, query } = &self.caller;
@@ -265,14 +273,27 @@ impl Flow<'_> {
                     None => simulator.estimate(request, query, class),
                 };
                 let key = simulator.account_key(Attributes { user, request }, class);
-                *self.class.insert((class, work, key))
+                *self.classes[server].insert((class, work, key))
             }
         }
     }
 
-    /// Where its requests went last.
+    /// Where its requests went.
     pub(crate) fn class(&self) -> Option<Class> {
-        self.class.map(|(class, ..)| class)
+        self.classes.iter().flatten().map(|(class, ..)| *class).next()
+    }
+
+    /// The server of its next request: they take turns.
+    #[inline]
+    fn next_server(&mut self, servers: usize) -> usize {
+        if servers == 1 {
+            return 0;
+        }
+        self.turn = self.turn.wrapping_add(1);
+        match &self.group.instances[..] {
+            [] => self.turn % servers,
+            own => own[self.turn % own.len()] as usize,
+        }
     }
 
     pub(crate) fn counted(&self) -> &Tally {

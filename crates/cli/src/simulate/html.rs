@@ -9,7 +9,8 @@ use super::charts;
 use super::inputs::Inputs;
 use super::runs::{Figures, Simulated};
 use super::table::{
-    FLOW_TITLES, Figure, LEVEL_FIGURES, LEVEL_TITLES, Row, fairness, flow_figures, flow_rows, heading, level_rows,
+    FLOW_TITLES, Figure, LEVEL_FIGURES, LEVEL_TITLES, Row, fairness, fleet, flow_figures, flow_rows, heading,
+    level_rows,
 };
 
 /// The page.
@@ -25,7 +26,9 @@ pub(super) fn page(inputs: &Inputs, simulated: &Simulated, figures: &[Figures]) 
     page += &pictures([Some(total), wait].into_iter().flatten());
     page += &each("tables", &names, |index| {
         let table = table(FLOW_TITLES, flow_figures(&figures[index]), flow_rows(&figures[index]));
-        format!("{table}<p>{}</p>\n", escape(&sentence(&fairness(&figures[index]))))
+        let sentences = std::iter::once(fairness(&figures[index])).chain(fleet(&figures[index]));
+        let paragraph = |text: String| format!("<p>{}</p>\n", escape(&sentence(&text)));
+        table + &sentences.map(paragraph).collect::<String>()
     });
     page += "<h2>Levels</h2>\n";
     page += &each("tables", &names, |index| table(LEVEL_TITLES, &LEVEL_FIGURES, level_rows(&figures[index])));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use evenkeel_api::{Preset, bootstrap};
 use evenkeel_engine::auto_limit::Concurrency;
-use evenkeel_engine::controller::Objects;
+use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_sim::workload::{Change, Workload};
 use evenkeel_sim::{Scenario, ServerSettings};
 
@@ -56,6 +56,9 @@ impl Inputs {
         let mut settings = ServerSettings::new(0).concurrency(&concurrency);
         settings.preset = preset;
         settings.borrowing = file.borrowing(arguments.borrowing);
+        if workload.instances.is_some() {
+            check_instances(&settings)?;
+        }
         let configured = |name: String, objects: Objects| {
             let scenario = Scenario { settings: settings.clone(), objects, applied: applied.clone() };
             Configuration { name, scenario }
@@ -110,6 +113,19 @@ fn compared(
     }
     name_shortly(&mut configurations);
     Ok(configurations)
+}
+
+/// What instances need that share seats, as those of a gateway do.
+fn check_instances(settings: &ServerSettings) -> Result<()> {
+    let fault = if settings.auto.is_some() {
+        "the workload has instances, which divide a number of seats; say how many the service has, as `--concurrency 60`"
+    } else if settings.preset.is_kubernetes() || settings.borrowing != Borrowing::Immediate {
+        "the workload has instances, which need levels that borrow at once and never use more seats than there are; use \
+         `--preset plain --borrowing immediate`"
+    } else {
+        return Ok(());
+    };
+    Err(WrongUsage(fault.to_owned()).into())
 }
 
 /// Whether the first configuration is that of a cluster.

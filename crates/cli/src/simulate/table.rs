@@ -62,6 +62,7 @@ pub(super) fn tables(inputs: &Inputs, figures: &[Figures], paint: Paint) -> Stri
         text += &format!("\n{}", level_table(figures));
         text += &format!("\n{}\n", fairness(figures));
         text += &limit(figures);
+        text += &fleet(figures).iter().map(|line| format!("{line}\n")).collect::<String>();
     }
     if let [old, new] = figures {
         text += &format!("\n{}\n\n{}", paint.text(Shade::Strong, "differences"), differences(old, new, paint));
@@ -100,6 +101,37 @@ fn limit(figures: &Figures) -> String {
         text += &format!("  {at:>8.3} s  {}\n", self::text(change, "reason"));
     }
     text
+}
+
+/// How instances shared the seats, and beside it what they would do with a fixed part each. Nothing, if there is one server.
+pub(super) fn fleet(figures: &Figures) -> Vec<String> {
+    let Some(shared) = figures.median.get("fleet") else { return Vec::new() };
+    let count = shared["instances"].as_array().map_or(0, Vec::len);
+    let seats = at(shared, &["seats"]).unwrap_or_default();
+    let line = |value: &Value| {
+        let number = |path: &[&str]| at(value, path).unwrap_or_default();
+        let used = value["instances"].as_array().map_or(&[][..], Vec::as_slice).iter();
+        let used: Vec<f64> = used.filter_map(|instance| at(instance, &["inUse", "mean"])).collect();
+        let by_instance = if used.len() > 8 {
+            let [least, most] =
+                [f64::min, f64::max].map(|choose| used.iter().copied().reduce(choose).unwrap_or_default());
+            format!("{} to {}", written(least, Unit::Number), written(most, Unit::Number))
+        } else {
+            used.iter().map(|mean| written(*mean, Unit::Number)).collect::<Vec<_>>().join(", ")
+        };
+        let jain = at(value, &["jain"]).map_or_else(|| "-".to_owned(), |jain| jain.to_string());
+        format!(
+            "{} of {seats} seats in use on average, {} at most; by instance {by_instance}; {} requests completed; Jain index {jain}",
+            written(number(&["inUse", "mean"]), Unit::Number),
+            written(number(&["inUse", "max"]), Unit::Count),
+            written(number(&["completed"]), Unit::Count),
+        )
+    };
+    let part = written(seats / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX)), Unit::Number);
+    vec![
+        format!("{count} instances that share the seats: {}", line(shared)),
+        format!("with {part} seats each: {}", line(&shared["apart"])),
+    ]
 }
 
 /// The columns before the figures of flows: what a flow is called, and where its requests went.

@@ -6,11 +6,13 @@
 mod distribution;
 mod draws;
 mod fields;
+mod instances;
 mod read;
 mod read_flow;
 
 pub use distribution::Distribution;
 pub use draws::Draws;
+pub use instances::{INSTANCES_MAX, Instances};
 
 use std::sync::Arc;
 
@@ -33,6 +35,8 @@ pub struct Workload {
     pub service: ServiceCurve,
     /// How many objects of each resource there are, and their average size in bytes, for estimates.
     pub objects: Vec<(String, i64, i64)>,
+    /// The instances that share the seats of the service; `None` for one server.
+    pub instances: Option<Instances>,
     /// Who sends requests.
     pub flows: Vec<FlowGroup>,
     /// What happens meanwhile, in the order of time.
@@ -68,6 +72,8 @@ pub struct FlowGroup {
     pub patience: Option<Nanos>,
     /// What a client does after a rejection.
     pub on_rejection: OnRejection,
+    /// The instances that get its requests, in turns; all if there are none here.
+    pub instances: Vec<u32>,
     /// When the first requests come.
     pub from: Nanos,
     /// From when on no more requests come.
@@ -179,6 +185,7 @@ impl Workload {
             warmup: 0,
             service: ServiceCurve::default(),
             objects: Vec::new(),
+            instances: None,
             flows,
             events: Vec::new(),
             simulated_events_max: SIMULATED_EVENTS_MAX,
@@ -202,6 +209,7 @@ impl FlowGroup {
             delay: 0,
             patience: None,
             on_rejection: OnRejection::GiveUp,
+            instances: Vec::new(),
             from: 0,
             to: Nanos::MAX,
         }

@@ -5,6 +5,7 @@ use evenkeel_api::decode::{Node, Position, Problem, Problems, Value, parse_yaml}
 use evenkeel_engine::time::SECOND;
 
 use super::fields::{Field, Fields, Map};
+use super::instances::{check_instances, read_instances};
 use super::{Change, Event, SIMULATED_EVENTS_MAX, Workload};
 use crate::service::{ServiceCurve, Sharing};
 
@@ -101,7 +102,8 @@ fn read(fields: &mut Fields, root: &Node, preset: Preset) -> Option<Workload> {
         fields.missing(&map, "spec", "is missing; see the documentation of `evenkeel simulate`");
         return None;
     };
-    let spec = fields.map(&spec, &["seconds", "warmup", "service", "objects", "flows", "events"])?;
+    let all = spec;
+    let spec = fields.map(&all, &["seconds", "warmup", "service", "objects", "instances", "flows", "events"])?;
     let span = read_span(fields, &spec)?;
     let warmup = spec.get("warmup").and_then(|field| {
         let warmup = fields.seconds(&field)?;
@@ -124,6 +126,8 @@ fn read(fields: &mut Fields, root: &Node, preset: Preset) -> Option<Workload> {
     };
     super::read_flow::check_names(fields, &spec, &flows);
     let events = spec.get("events").map(|field| read_events(fields, &field)).unwrap_or_default();
+    let instances = spec.get("instances").and_then(|field| read_instances(fields, &field));
+    check_instances(fields, &all, instances.as_ref(), &flows, &events);
     let name = name.unwrap_or_else(|| "workload".to_owned());
     Some(Workload {
         name,
@@ -131,6 +135,7 @@ fn read(fields: &mut Fields, root: &Node, preset: Preset) -> Option<Workload> {
         warmup: warmup.unwrap_or(0),
         service,
         objects,
+        instances,
         flows,
         events,
         simulated_events_max: SIMULATED_EVENTS_MAX,

@@ -9,11 +9,11 @@ use evenkeel_engine::{KnownHead, RequestInfo, User};
 
 use super::fields::{Field, Fields, Map};
 use super::read::COUNT_MAX;
-use super::{Arrivals, Distribution, FlowGroup, OnRejection};
+use super::{Arrivals, Distribution, FlowGroup, INSTANCES_MAX, OnRejection};
 use crate::stream::Caller;
 
 /// How deep mixes of mixes may be.
-const DEPTH_MAX: usize = 4;
+pub(super) const DEPTH_MAX: usize = 4;
 
 const FIELDS: &[&str] = &[
     "name",
@@ -27,6 +27,7 @@ const FIELDS: &[&str] = &[
     "delay",
     "patience",
     "onRejection",
+    "instances",
     "from",
     "to",
 ];
@@ -59,6 +60,10 @@ pub(super) fn read_flow(fields: &mut Fields, field: &Field<'_>, span: Nanos, pre
     });
     let on_rejection =
         map.get("onRejection").map_or(Some(OnRejection::GiveUp), |field| read_on_rejection(fields, &field));
+    let instances = map.get("instances").map_or(Some(Vec::new()), |field| {
+        let items = fields.list(&field)?;
+        items.iter().map(|item| fields.whole(item, 0, INSTANCES_MAX - 1)).collect()
+    });
     let from = map.get("from").map_or(Some(0), |field| fields.duration(&field));
     let to = map.get("to").map_or(Some(span), |field| {
         let to = fields.duration(&field)?;
@@ -82,6 +87,7 @@ pub(super) fn read_flow(fields: &mut Fields, field: &Field<'_>, span: Nanos, pre
             Some(patience) => Some(patience?),
         },
         on_rejection: on_rejection?,
+        instances: instances?,
         from: from?,
         to: to?,
     })
@@ -227,7 +233,7 @@ const COST_MAX: u32 = u32::MAX;
 
 /// What a distribution is of.
 #[derive(Clone, Copy)]
-enum Quantity {
+pub(super) enum Quantity {
     Duration,
     Cost,
 }
@@ -258,7 +264,12 @@ impl Quantity {
     }
 }
 
-fn read_distribution(fields: &mut Fields, field: &Field<'_>, depth: usize, of: Quantity) -> Option<Distribution> {
+pub(super) fn read_distribution(
+    fields: &mut Fields,
+    field: &Field<'_>,
+    depth: usize,
+    of: Quantity,
+) -> Option<Distribution> {
     match fields.choice_beside(field, &["fixed", "uniform", "exponential", "lognormal", "mix"], &[COST])? {
         ("fixed", field) => of.read(fields, &field).map(Distribution::Fixed),
         ("uniform", field) => {

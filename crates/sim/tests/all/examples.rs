@@ -66,6 +66,21 @@ fn unknown_capacity() {
     assert!(completed > 81_000, "{completed}");
 }
 
+/// FL-4: a tenant gets what others get, wherever they are.
+#[test]
+fn shared_seats() {
+    let text = fs::read(folder("shared-seats").join("workload.yaml")).unwrap();
+    let workload = Workload::parse("workload.yaml", &text, Preset::Plain).unwrap();
+    let report = crate::fleet::simulate(&workload, 60, 1);
+    let fleet = report.fleet.as_ref().unwrap();
+    assert!(fleet.in_use.max <= 60.0 && fleet.in_use.mean > 57.0, "{:?}", fleet.in_use);
+    assert!(fleet.jain.unwrap() > 0.99, "{:?}", fleet.jain);
+    // With 20 seats each, one tenant has a third of the seats.
+    assert!(fleet.apart.jain.unwrap() < 0.6, "{:?}", fleet.apart.jain);
+    let mean = |instance: usize| fleet.instances[instance].in_use.mean;
+    assert!(mean(0) < 6.0 && mean(1) > 20.0 && mean(2) > 20.0, "{:?}", fleet.instances);
+}
+
 #[test]
 fn cold_burst() {
     let before = periodic("cold-burst", "before.yaml", 100);

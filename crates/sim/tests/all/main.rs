@@ -5,6 +5,7 @@
 mod clients;
 mod costs;
 mod examples;
+mod fleet;
 mod server;
 mod stream;
 mod workload_errors;

@@ -1,0 +1,116 @@
+//! Instances that share the seats of one service (FL): the product's state machine, with messages that are delayed and lost.
+
+use evenkeel_api::Preset;
+use evenkeel_engine::controller::{Borrowing, Objects};
+use evenkeel_sim::report::{FleetReport, Report};
+use evenkeel_sim::workload::Workload;
+use evenkeel_sim::{Scenario, ServerSettings, run};
+
+fn workload(instances: &str, flows: &str) -> Workload {
+    workload_of(20, instances, flows)
+}
+
+fn workload_of(seconds: u32, instances: &str, flows: &str) -> Workload {
+    let text = format!(
+        "apiVersion: evenkeel.dev/v1\nkind: Workload\nmetadata: {{name: fleet}}\nspec:\n  seconds: {seconds}\n  warmup: 4\n  \
+         instances: {instances}\n  flows:\n{flows}"
+    );
+    Workload::parse("fleet.yaml", text.as_bytes(), Preset::Plain).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+pub(crate) fn simulate(workload: &Workload, seats: i64, seed: u64) -> Report {
+    let mut settings = ServerSettings::new(seats);
+    (settings.preset, settings.borrowing) = (Preset::Plain, Borrowing::Immediate);
+    let scenario = Scenario { settings, objects: Objects::from(Preset::Plain), applied: Vec::new() };
+    run(workload, &scenario, seed, &mut |_| {}).report
+}
+
+fn fleet(report: &Report) -> &FleetReport {
+    report.fleet.as_ref().unwrap()
+}
+
+/// FL-4, FL-6, FL-12: calls of up to the longest time that is waited for, and one in twenty messages lost.
+#[test]
+fn fl_6_thirty_two_instances_never_use_more_than_there_is() {
+    let instances =
+        "{count: 32, delay: {mix: [[0.95, {uniform: [1ms, 20ms]}], [0.05, {uniform: [20ms, 500ms]}]]}, loss: 0.05}";
+    let flow = |name: &str, count: u32, more: &str| {
+        format!(
+            "  - {{name: {name}, count: {count}, arrivals: {{closed: {{clients: 40, think: 0ms}}}}, \
+             service: {{uniform: [50ms, 150ms]}}, patience: 60s, {more}}}\n"
+        )
+    };
+    // In the middle of it, demand moves from four instances to four others.
+    let flows = [
+        flow("everywhere", 8, "from: 0s"),
+        flow("early", 4, "instances: [0, 1, 2, 3], to: 8s"),
+        flow("late", 4, "instances: [28, 29, 30, 31], from: 8s"),
+    ];
+    let report = simulate(&workload_of(12, instances, &flows.concat()), 160, 7);
+    let fleet = fleet(&report);
+    assert!(fleet.in_use.max <= 160.0, "{fleet:?}");
+    assert!(fleet.lost_messages > 1000 && fleet.instances.len() == 32, "{fleet:?}");
+    // Most seats are used although one message in twenty is lost, and the fleet is fairer than fixed parts.
+    println!(
+        "{:?} in use, beside {:?}; Jain index {:?}, beside {:?}",
+        fleet.in_use, fleet.apart.in_use, fleet.jain, fleet.apart.jain
+    );
+    assert!(fleet.in_use.mean > 0.6 * 160.0, "{:?}", fleet.in_use);
+    assert!(fleet.jain > fleet.apart.jain, "{:?} {:?}", fleet.jain, fleet.apart.jain);
+    assert!(fleet.apart.in_use.max <= 160.0);
+}
+
+#[test]
+fn fl_3_instances_at_rest_write_once_a_second() {
+    let flows = "  - {name: few, arrivals: {periodic: {every: 500ms}}, service: {fixed: 5ms}}\n";
+    let report = simulate(&workload("3", flows), 60, 1);
+    let fleet = fleet(&report);
+    // 16 seconds are counted.
+    assert!(fleet.publications <= 3 * 17, "{fleet:?}");
+    assert_eq!((fleet.divisions, fleet.lost_messages), (0, 0), "{fleet:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_figures() {
+    let flows = "  - {name: a, count: 4, arrivals: {poisson: {rate: 100}}, service: {exponential: 20ms}}\n";
+    let workload = workload("{count: 4, loss: 0.1}", flows);
+    assert_eq!(simulate(&workload, 10, 3), simulate(&workload, 10, 3));
+    assert_ne!(fleet(&simulate(&workload, 10, 3)).lost_messages, fleet(&simulate(&workload, 10, 4)).lost_messages);
+}
+
+/// A message that does not say what is wrong, where, and what to do is of no use.
+#[test]
+fn instances_that_make_no_sense_are_problems() {
+    let problem = |spec: &str| {
+        let text = format!(
+            "apiVersion: evenkeel.dev/v1\nkind: Workload\nmetadata: {{name: fleet}}\nspec:\n  seconds: 1\n{spec}\n  flows:\n  \
+             - {{name: a, instances: [3], arrivals: {{poisson: {{rate: 1}}}}, service: {{fixed: 1ms}}}}\n"
+        );
+        Workload::parse("fleet.yaml", text.as_bytes(), Preset::Plain).unwrap_err().to_string()
+    };
+    let cases = [
+        ("  instances: 1", "spec.instances: is 1, but must be a whole number from 2 to 32"),
+        (
+            "  instances: {loss: 0.1}",
+            "spec.instances.count: is missing; say how many instances there are, as `count: 3`",
+        ),
+        ("  instances: {count: 4, loss: 0.9}", "spec.instances.loss: is 0.9, but must be a number from 0 to 0.5"),
+        ("  instances: 3", "spec: the flow \"a\" names an instance that does not exist; use 0 to 2"),
+        (
+            "  warmup: 0",
+            "spec: the flow \"a\" names an instance that does not exist; say how many there are, as `instances: 3` in spec",
+        ),
+        (
+            "  instances: 4\n  service: {slots: 5}",
+            "spec.service: cannot be combined with instances: the service works on as many requests as there are seats; leave it out",
+        ),
+        (
+            "  instances: 4\n  events: [{at: 0s, concurrency: 5}]",
+            "spec: events with slots or concurrency cannot be combined with instances; leave out either",
+        ),
+    ];
+    for (spec, wanted) in cases {
+        let found = problem(spec);
+        assert!(found.contains(wanted), "{spec}: {found}");
+    }
+}
