@@ -63,6 +63,8 @@ pub(super) enum Key {
     Message,
     Model,
     NumPredict,
+    /// What stands for a part of a prompt whose tokens are not in its text: images, sound, files, what was said before.
+    Opaque,
     Options,
     OutputTokens,
     PromptEvalCount,
@@ -71,6 +73,8 @@ pub(super) enum Key {
     Response,
     Role,
     Stream,
+    /// What describes the request and is no prompt: its names may be any.
+    Tools,
     Type,
     Usage,
 }
@@ -101,8 +105,8 @@ enum Escape {
 
 /// Deeper documents are not understood.
 const DEPTH_MAX: usize = 512;
-/// Paths that matter are no longer than this.
-const PATH_MAX: usize = 6;
+/// Paths that matter are no longer than this: `choices[].delta.tool_calls[].function.arguments` has seven steps.
+const PATH_MAX: usize = 8;
 /// Names of models are no longer than this.
 pub(super) const TEXT_MAX: usize = 256;
 
@@ -127,6 +131,17 @@ impl Key {
             b"message" => Self::Message,
             b"model" => Self::Model,
             b"num_predict" => Self::NumPredict,
+            b"image"
+            | b"image_url"
+            | b"images"
+            | b"input_image"
+            | b"input_audio"
+            | b"audio"
+            | b"file"
+            | b"file_id"
+            | b"source"
+            | b"conversation"
+            | b"previous_response_id" => Self::Opaque,
             b"options" => Self::Options,
             b"output_tokens" => Self::OutputTokens,
             b"prompt_eval_count" => Self::PromptEvalCount,
@@ -135,6 +150,7 @@ impl Key {
             b"response" => Self::Response,
             b"role" => Self::Role,
             b"stream" => Self::Stream,
+            b"tools" | b"functions" | b"metadata" | b"response_format" | b"text" => Self::Tools,
             b"type" => Self::Type,
             b"usage" => Self::Usage,
             _ => Self::Other,

@@ -3,7 +3,7 @@
 use super::json_scan::{JsonScan, JsonVisitor, Key, Scalar};
 
 /// What the body of a request says, as far as it is there and is understood.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestFacts {
     /// The name of the model; empty if it says none.
     pub(crate) model: Box<str>,
@@ -11,6 +11,8 @@ pub(crate) struct RequestFacts {
     pub(crate) output_max: Option<f64>,
     /// Whether the response comes as a stream, if the request says so.
     pub(crate) is_stream: Option<bool>,
+    /// Whether the tokens of the prompt follow from its text: it has no images, sound or files, and refers to nothing that was said before.
+    pub(crate) is_text: bool,
 }
 
 // === impl RequestFacts ===
@@ -24,9 +26,17 @@ impl RequestFacts {
     }
 }
 
+impl Default for RequestFacts {
+    fn default() -> Self {
+        Self { model: Box::default(), output_max: None, is_stream: None, is_text: true }
+    }
+}
+
 impl JsonVisitor for RequestFacts {
     // Of names that come twice the last one counts, as it does for most parsers.
     fn scalar(&mut self, path: &[Key], value: Scalar<'_>) {
+        let is_opaque = path.contains(&Key::Opaque) && path.first() != Some(&Key::Tools) && value != Scalar::Null;
+        self.is_text &= !is_opaque;
         match (path, value) {
             ([Key::Model], Scalar::Text(model)) => {
                 self.model = model.filter(|model| is_name(model)).unwrap_or_default().into();
@@ -51,7 +61,24 @@ mod tests {
     use super::*;
 
     fn facts(model: &str, output_max: Option<f64>, is_stream: Option<bool>) -> RequestFacts {
-        RequestFacts { model: model.into(), output_max, is_stream }
+        RequestFacts { model: model.into(), output_max, is_stream, is_text: true }
+    }
+
+    #[test]
+    fn prompts_of_more_than_text_are_noticed() {
+        for (body, is_text) in [
+            (
+                r#"{"messages":[{"role":"user","content":[{"type":"text","text":"x"}]}],"tools":[{"image":{"type":"x"}}]}"#,
+                true,
+            ),
+            (r#"{"model":"m","input":"x","previous_response_id":null}"#, true),
+            (r#"{"model":"m","input":"x","previous_response_id":"resp_1"}"#, false),
+            (r#"{"messages":[{"content":[{"type":"image_url","image_url":{"url":"data:x"}}]}]}"#, false),
+            (r#"{"messages":[{"content":[{"type":"image","source":{"type":"base64","data":"x"}}]}]}"#, false),
+            (r#"{"model":"llava","prompt":"x","images":["aGk="]}"#, false),
+        ] {
+            assert_eq!(RequestFacts::read(body.as_bytes()).is_text, is_text, "{body}");
+        }
     }
 
     #[test]

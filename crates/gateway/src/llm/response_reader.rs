@@ -46,8 +46,10 @@ enum Kind {
 /// How documents follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// One after the other: a body of one document, or a line for each.
-    Documents,
+    /// A body of one document.
+    Document,
+    /// A document in each line.
+    Lines,
     /// Server-sent events: documents are in lines with `data:`.
     Events(Line),
 }
@@ -74,9 +76,8 @@ impl ResponseReader {
         let media_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let framing = match media_type.as_str() {
             "text/event-stream" => Framing::Events(Line::Name(0)),
-            "application/json" | "application/x-ndjson" | "application/ndjson" | "application/jsonl" => {
-                Framing::Documents
-            }
+            "application/json" => Framing::Document,
+            "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Framing::Lines,
             _ => return None,
         };
         Some(Self { framing, scan: JsonScan::default(), seen: Seen::default() })
@@ -84,7 +85,7 @@ impl ResponseReader {
 
     /// Whether the response is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
-        matches!(self.framing, Framing::Events(_)) || self.seen.events > 1
+        self.framing != Framing::Document || self.seen.events > 1
     }
 
     /// What was found so far.
@@ -96,7 +97,7 @@ impl ResponseReader {
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         let Self { framing, scan, seen } = self;
         match framing {
-            Framing::Documents => scan.feed(bytes, seen),
+            Framing::Document | Framing::Lines => scan.feed(bytes, seen),
             Framing::Events(line) => {
                 let mut rest = bytes;
                 while !rest.is_empty() {
@@ -215,6 +216,13 @@ mod tests {
             )
         };
         assert_eq!(figures(&read(SSE, &(chunk(3) + &chunk(6)))), (2, 0, Some(5.0), 0.0, Some(6.0)));
+        // The arguments of a tool call are text of the response.
+        let call = |text: &str| {
+            format!(
+                "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":0,\"function\":{{\"arguments\":\"{text}\"}}}}]}}}}]}}\n\n"
+            )
+        };
+        assert_eq!(figures(&read(SSE, &(call("{") + &call("a") + &call("")))), (2, 2, None, 0.0, None));
         // Without usage.
         assert_eq!(figures(&read(SSE, "data: {\"choices\":[{\"text\":\"x\"}]}\n\n")), (1, 1, None, 0.0, None));
         let body = r#"{"object":"chat.completion","choices":[{"index":0,"message":{"content":"usage"}}],"usage":{"prompt_tokens":9,"completion_tokens":12,"total_tokens":21}}"#;

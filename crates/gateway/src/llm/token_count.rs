@@ -12,6 +12,8 @@ pub(crate) struct TokenCount {
     output_max: Option<f64>,
     rates: TokenRates,
     prompt_bytes: f64,
+    /// Whether the prompt says how many tokens its bytes have: all of it is known, and is text.
+    teaches_prompt: bool,
     response: Response,
 }
 
@@ -33,6 +35,9 @@ pub(crate) struct Tokens {
     pub(crate) cached: f64,
     pub(crate) output: f64,
 }
+
+/// Limits of responses are often far from what they have: more than this is not assumed of an unknown model.
+const OUTPUT_UNKNOWN: f64 = 1000.0;
 
 /// A count, rounded: it may have been estimated.
 #[expect(
@@ -64,6 +69,13 @@ impl Tokens {
         count.tokens()
     }
 
+    /// More of them.
+    pub(super) fn add(&mut self, more: Self) {
+        self.prompt += more.prompt;
+        self.cached += more.cached;
+        self.output += more.output;
+    }
+
     /// What they cost, if a cached token counts so much.
     pub(crate) fn cost(&self, cached_weight: f64) -> f64 {
         self.prompt - self.cached.min(self.prompt) * (1.0 - cached_weight) + self.output
@@ -83,6 +95,7 @@ impl TokenCount {
             output_max: facts.output_max,
             rates: learnt.rates(&facts.model, user),
             prompt_bytes,
+            teaches_prompt: facts.is_text,
             response: Response::None,
         }
     }
@@ -101,6 +114,17 @@ impl TokenCount {
     pub(super) fn output_expected(&self) -> Option<f64> {
         let output = self.rates.output?;
         Some(self.output_max.map_or(output, |most| output.min(most)))
+    }
+
+    /// What the request is expected to cost, given what requests of its kind have cost.
+    pub(super) fn cost_expected(&self, of_kind: Option<f64>) -> f64 {
+        let prompt = self.prompt_expected();
+        // What responses of the model had says more than what requests of the kind cost, and that more than a limit.
+        match (self.output_expected(), of_kind) {
+            (Some(output), _) => prompt + output,
+            (None, Some(of_kind)) => self.output_max.map_or(of_kind, |most| of_kind.min(prompt + most)).max(prompt),
+            (None, None) => prompt + self.output_max.map_or(0.0, |most| most.min(OUTPUT_UNKNOWN)),
+        }
     }
 
     /// The response begins, with a body of this type. One that is encoded, as with gzip, is not read.
@@ -126,20 +150,36 @@ impl TokenCount {
                 return Tokens { prompt: self.prompt_expected(), cached: 0.0, output };
             }
         };
+        let usage = &seen.usage;
+        if self.is_whole_without_usage() {
+            // How long it is cannot be counted: the one event that it is may be of any length.
+            let output = self.output_expected().unwrap_or_default();
+            return Tokens { prompt: self.prompt_expected(), cached: 0.0, output };
+        }
         #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 events")]
         let since_usage = seen.events_since_usage as f64 * self.rates.per_event;
         Tokens {
-            prompt: seen.usage.prompt().unwrap_or_else(|| self.prompt_expected()),
-            cached: seen.usage.cached(),
-            output: seen.usage.output().unwrap_or_default() + since_usage,
+            prompt: usage.prompt().unwrap_or_else(|| self.prompt_expected()),
+            cached: usage.cached(),
+            output: usage.output().unwrap_or_default() + since_usage,
         }
+    }
+
+    /// Whether the response is no stream, and its server has not said so far how many tokens there are.
+    fn is_whole_without_usage(&self) -> bool {
+        let Response::Read(reader) = &self.response else { return false };
+        let usage = &reader.seen().usage;
+        !reader.is_stream() && usage.prompt().is_none() && usage.output().is_none()
     }
 
     /// The response has come to its end: what its server reported is learnt, and how long it was.
     pub(super) fn end(&self, learnt: &LearntModels) {
         let Response::Read(reader) = &self.response else { return };
         let seen = reader.seen();
-        if let Some(prompt) = seen.usage.prompt() {
+        if self.is_whole_without_usage() {
+            return;
+        }
+        if let Some(prompt) = seen.usage.prompt().filter(|_| self.teaches_prompt) {
             learnt.learn_prompt(&self.model, self.prompt_bytes, prompt);
         }
         if let Some(output) = seen.usage.output().filter(|_| seen.events_since_usage == 0 && reader.is_stream()) {
@@ -210,6 +250,35 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_response_without_usage_counts_as_others_and_teaches_nothing() {
+        let learnt = LearntModels::default();
+        learnt.learn_output("m", "u", 50.0);
+        let mut whole = count(&learnt, 400);
+        whole.begin_response("application/json", false);
+        whole.feed(br#"{"choices":[{"index":0,"message":{"content":"a long text"}}]}"#);
+        assert!((cost(&whole) - 150.0).abs() < 1e-9, "{}", cost(&whole));
+        whole.end(&learnt);
+        assert_eq!(learnt.rates("m", "u").output, Some(50.0));
+        let mut embeddings = count(&learnt, 400);
+        embeddings.begin_response("application/json", false);
+        embeddings.feed(br#"{"data":[{"embedding":[0.1]}],"usage":{"prompt_tokens":8,"total_tokens":8}}"#);
+        assert!((cost(&embeddings) - 8.0).abs() < 1e-9, "embeddings have no output");
+    }
+
+    #[test]
+    fn prompts_of_more_than_text_teach_nothing() {
+        let learnt = LearntModels::default();
+        let facts = RequestFacts { model: "m".into(), is_text: false, ..RequestFacts::default() };
+        let mut count = TokenCount::new(&learnt, &facts, "u", 400_000);
+        count.begin_response("text/event-stream", false);
+        count.feed(EVENT);
+        count.feed(USAGE);
+        count.end(&learnt);
+        assert!((learnt.rates("m", "u").per_prompt_byte - 0.25).abs() < 1e-9);
+        assert_eq!(learnt.rates("m", "u").output, Some(35.0));
+    }
+
+    #[test]
     fn usage_in_the_middle_is_a_base_to_count_from() {
         let learnt = LearntModels::default();
         let mut count = count(&learnt, 0);
@@ -218,6 +287,25 @@ mod tests {
         );
         count.feed(b"data: {\"type\":\"content_block_delta\"}\n\n");
         assert!((cost(&count) - 12.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_limit_counts_where_nothing_is_learnt() {
+        let learnt = LearntModels::default();
+        let expected = |output_max, of_kind| {
+            let facts = RequestFacts { model: "m".into(), output_max, ..RequestFacts::default() };
+            TokenCount::new(&learnt, &facts, "u", 400).cost_expected(of_kind)
+        };
+        for (output_max, of_kind, cost) in [
+            (None, None, 100.0),
+            (Some(50.0), None, 150.0),
+            (Some(100_000.0), None, 1100.0),
+            (None, Some(700.0), 700.0),
+            (Some(50.0), Some(700.0), 150.0),
+            (Some(50.0), Some(20.0), 100.0),
+        ] {
+            assert!((expected(output_max, of_kind) - cost).abs() < 1e-9, "{output_max:?} {of_kind:?}");
+        }
     }
 
     #[test]

@@ -109,13 +109,7 @@ impl TokenMeter {
 impl CostMeter for TokenMeter {
     fn expect(&mut self, learnt: Option<f64>) -> Option<f64> {
         self.count.look_up(&self.request.service.learnt);
-        let output = self.count.output_expected();
-        // What requests of this kind cost says more than nothing, and less than what their responses had.
-        Some(match (output, learnt) {
-            (Some(output), _) => self.count.prompt_expected() + output,
-            (None, Some(learnt)) => learnt.max(self.count.prompt_expected()),
-            (None, None) => self.count.prompt_expected(),
-        })
+        Some(self.count.cost_expected(learnt))
     }
 
     fn begin(&mut self, status: StatusCode, headers: &mut HeaderMap) -> Counted {

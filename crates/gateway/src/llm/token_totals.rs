@@ -2,12 +2,27 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::token_count::Tokens;
 
-/// Sums by model and user. Beyond a number of them, newcomers are counted together.
+/// Sums by model and user. Beyond a number of them, newcomers take the places of those that have been quiet for long, or else are counted
+/// together.
 #[derive(Debug, Default)]
-pub(crate) struct TokenTotals(Mutex<HashMap<ModelAndUser, Tokens>>);
+pub(crate) struct TokenTotals(Mutex<Sums>);
+
+#[derive(Debug, Default)]
+struct Sums {
+    by_pair: HashMap<ModelAndUser, Sum>,
+    /// All that have no sum of their own, those that had one included.
+    others: Option<Tokens>,
+}
+
+#[derive(Debug)]
+struct Sum {
+    tokens: Tokens,
+    added_at: Instant,
+}
 
 type ModelAndUser = (Box<str>, Box<str>);
 
@@ -21,6 +36,8 @@ pub(crate) struct TokenSeries {
 
 /// How many pairs of model and user are told apart.
 const SERIES_MAX: usize = 500;
+/// Whoever had no request for so long may lose the place to a newcomer.
+const QUIET: Duration = Duration::from_secs(3600);
 /// What all others are called.
 const OTHERS: &str = "(others)";
 
@@ -29,27 +46,52 @@ const OTHERS: &str = "(others)";
 impl TokenTotals {
     /// A request has ended.
     pub(super) fn add(&self, model: &str, user: &str, tokens: Tokens) {
+        self.add_at(Instant::now(), model, user, tokens);
+    }
+
+    fn add_at(&self, now: Instant, model: &str, user: &str, tokens: Tokens) {
         let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (model.into(), user.into());
-        let key = if sums.len() < SERIES_MAX || sums.contains_key(&key) { key } else { (OTHERS.into(), OTHERS.into()) };
-        let sum = sums.entry(key).or_default();
-        sum.prompt += tokens.prompt;
-        sum.cached += tokens.cached;
-        sum.output += tokens.output;
+        if let Some(sum) = sums.by_pair.get_mut(&key) {
+            sum.added_at = now;
+            sum.tokens.add(tokens);
+        } else if sums.by_pair.len() < SERIES_MAX || sums.make_room(now) {
+            sums.by_pair.insert(key, Sum { tokens, added_at: now });
+        } else {
+            sums.others.get_or_insert_default().add(tokens);
+        }
     }
 
     /// All sums, in the order of models and users.
     pub(crate) fn rows(&self) -> Vec<TokenSeries> {
         let sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let row = |((model, user), tokens): (&ModelAndUser, &Tokens)| TokenSeries {
+        let row = |((model, user), sum): (&ModelAndUser, &Sum)| TokenSeries {
             model: model.clone(),
             user: user.clone(),
-            tokens: *tokens,
+            tokens: sum.tokens,
         };
-        let mut rows: Vec<TokenSeries> = sums.iter().map(row).collect();
+        let others = sums.others.map(|tokens| TokenSeries { model: OTHERS.into(), user: OTHERS.into(), tokens });
+        let mut rows: Vec<TokenSeries> = sums.by_pair.iter().map(row).chain(others).collect();
         drop(sums);
         rows.sort_by(|one, other| (&one.model, &one.user).cmp(&(&other.model, &other.user)));
         rows
+    }
+}
+
+// === impl Sums ===
+
+impl Sums {
+    /// Adds the sum that has been quiet for longest to those of the others, if that was long enough.
+    fn make_room(&mut self, now: Instant) -> bool {
+        let quietest = self.by_pair.iter().min_by_key(|(_, sum)| sum.added_at);
+        let Some((key, _)) = quietest.filter(|(_, sum)| now.saturating_duration_since(sum.added_at) >= QUIET) else {
+            return false;
+        };
+        let key = key.clone();
+        if let Some(sum) = self.by_pair.remove(&key) {
+            self.others.get_or_insert_default().add(sum.tokens);
+        }
+        true
     }
 }
 
@@ -69,5 +111,23 @@ mod tests {
         let sum: f64 = rows.iter().map(|row| row.tokens.prompt + row.tokens.output).sum();
         assert!((sum - 10_000.0).abs() < 1e-6, "{sum}");
         assert!(rows.iter().any(|row| &*row.user == OTHERS));
+    }
+
+    #[test]
+    fn whoever_was_quiet_for_long_makes_room() {
+        let (totals, start) = (TokenTotals::default(), Instant::now());
+        let tokens = Tokens { prompt: 3.0, cached: 1.0, output: 2.0 };
+        for number in 0..SERIES_MAX {
+            totals.add_at(start, "m", &format!("user-{number}"), tokens);
+        }
+        let has = |user: &str| totals.rows().iter().any(|row| &*row.user == user);
+        totals.add_at(start + QUIET / 2, "m", "user-0", tokens);
+        totals.add_at(start + QUIET / 2, "m", "early", tokens);
+        assert!(!has("early") && has(OTHERS));
+        totals.add_at(start + QUIET, "m", "late", tokens);
+        assert!(has("late") && has("user-0"));
+        assert_eq!(totals.rows().len(), SERIES_MAX + 1);
+        let sum: f64 = totals.rows().iter().map(|row| row.tokens.prompt).sum();
+        assert!((sum - 3.0 * 503.0).abs() < 1e-6, "{sum}");
     }
 }

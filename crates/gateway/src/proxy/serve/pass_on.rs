@@ -93,9 +93,11 @@ fn read_llm(
     connection: &Connection,
 ) -> Arc<LlmRequest> {
     let received = body.received();
-    let facts = RequestFacts::read(received);
+    let mut facts = RequestFacts::read(received);
     arrival.set_namespace(model_namespace(&facts.model));
     let length = body.left().unwrap_or(received.len() as u64);
+    // What was not read may hold anything.
+    facts.is_text &= body.left() == Some(received.len() as u64);
     let cached_weight = connection.worker.config.llm.cached_token_weight;
     let user = arrival.user();
     let user = user.as_ref().map_or("", |user| &*user.name);
