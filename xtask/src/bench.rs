@@ -16,6 +16,10 @@ fn command(filter: Option<&str>, lockfile: Lockfile) -> CommandLine {
     if filter == Some("envoy") {
         return cargo.args(["-p", "evenkeel-gateway-bench", "--bench", "gateway", "--", "gateway envoy"]);
     }
+    // Two programs, which run themselves under valgrind.
+    if filter == Some("instructions") {
+        return cargo.args(["-p", "evenkeel", "-p", "evenkeel-engine", "--bench", "bars", "--", "instructions"]);
+    }
     let all = cargo.args(["--workspace", "--benches"]);
     match filter {
         None => all,
@@ -35,6 +39,8 @@ mod tests {
             "cargo bench --locked --workspace --benches -- deal"
         );
         let envoy = command(Some("envoy"), Lockfile::Free).to_string();
+        let instructions = command(Some("instructions"), Lockfile::Free).to_string();
+        assert_eq!(instructions, "cargo bench -p evenkeel -p evenkeel-engine --bench bars -- instructions");
         assert!(envoy.starts_with("cargo bench -p evenkeel-gateway-bench --bench gateway -- "), "{envoy}");
     }
 }

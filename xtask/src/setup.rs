@@ -208,6 +208,12 @@ const NEEDS_OF_BENCHMARKS: &[Need] = &[
         install: Install::DebianPackage("nghttp2-client"),
     },
     Need {
+        name: "valgrind",
+        why: "counts the instructions of a request",
+        present: || CommandLine::new("valgrind").args(["--version"]).succeeds(),
+        install: Install::DebianPackage("valgrind"),
+    },
+    Need {
         name: "Caddy",
         why: "the gateway is measured beside it",
         present: || !HAS_WHEELS || python_program("caddy").args(["version"]).succeeds(),

@@ -5,7 +5,11 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a report is what this is for")]
 
+mod instructions;
+
 use std::time::Instant;
+
+pub use instructions::{Call, called};
 
 /// A table of figures and bars.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use evenkeel_api::annotations::MATCH_HEADERS;
 use evenkeel_api::bootstrap;
 use evenkeel_api::v1::FlowSchema;
-use evenkeel_bars::{Bar, Bars, nanos_per_operation};
+use evenkeel_bars::{Bar, Bars, Call, called, nanos_per_operation};
 use evenkeel_engine::classify::{Classifier, match_order};
 use evenkeel_engine::level::{Level, NewRequest};
 use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects, QueueSet, QueueSetConfig, RequestId};
@@ -19,10 +19,25 @@ use requests::{MORE, Request, SHAPES, Shape, aimed_at, classifier, realistic};
 /// How many requests one round makes: enough that reading the clock does not count.
 const ROUND: u32 = 10_000;
 
+/// What `cargo xtask bench instructions` counts.
+const CALLS: &[Call] =
+    &[("engine: admit and finish, uncontended, 64 queues, hand 8", |calls| Uncontended::new(64, 8).pass(calls))];
+
+/// Requests that come one at a time, each of another flow.
+struct Uncontended {
+    set: QueueSet<()>,
+    flows: Flows,
+    now: Instant,
+}
+
 fn main() {
+    if called(CALLS) {
+        return;
+    }
     let mut bars = Bars::filtered(std::env::args().skip(1));
     queue_set_bars(&mut bars);
     classify_bars(&mut bars);
+    bars.measure_instructions(CALLS);
     bars.print("The engine");
 }
 
@@ -62,17 +77,8 @@ fn classify_bars(bars: &mut Bars) {
 
 /// One request at a time, each of another flow.
 fn uncontended(queues: i64, hand_size: i64) -> f64 {
-    let mut set = queue_set(queues, hand_size);
-    let mut flows = Flows { state: 1 };
-    let mut now = Instant::from_nanos(0);
-    nanos_per_operation(ROUND, || {
-        for _ in 0..ROUND {
-            now = now + 1000;
-            let arrival = set.arrive(now, flows.next_hash(), WorkEstimate::ONE_SEAT, (), &mut NoEffects);
-            let Arrival::Started { id, .. } = arrival else { panic!("the set has room") };
-            set.finish(now + 500, id, &mut NoEffects);
-        }
-    })
+    let mut requests = Uncontended::new(queues, hand_size);
+    nanos_per_operation(ROUND, || requests.pass(ROUND))
 }
 
 /// The same as [`uncontended`], with what a level has around a queue set.
@@ -175,5 +181,23 @@ impl Flows {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
+    }
+}
+
+// === impl Uncontended ===
+
+impl Uncontended {
+    fn new(queues: i64, hand_size: i64) -> Self {
+        Self { set: queue_set(queues, hand_size), flows: Flows { state: 1 }, now: Instant::from_nanos(0) }
+    }
+
+    fn pass(&mut self, requests: u32) {
+        for _ in 0..requests {
+            self.now = self.now + 1000;
+            let hash = self.flows.next_hash();
+            let arrival = self.set.arrive(self.now, hash, WorkEstimate::ONE_SEAT, (), &mut NoEffects);
+            let Arrival::Started { id, .. } = arrival else { panic!("the set has room") };
+            self.set.finish(self.now + 500, id, &mut NoEffects);
+        }
     }
 }

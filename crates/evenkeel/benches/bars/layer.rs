@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use evenkeel::FlowControl;
+use evenkeel::clock::ManualClock;
 use evenkeel_bars::{Bar, Bars, nanos_per_operation};
 use evenkeel_counting_allocator::counted;
 use evenkeel_engine::User;
@@ -16,6 +17,7 @@ use http::{HeaderValue, Request, Response};
 use http_body_util::Empty;
 use tower::{Layer, Service, service_fn};
 
+use crate::instructions::PACE;
 use crate::service::user;
 use crate::{ROUND, now, roomy};
 
@@ -71,11 +73,28 @@ fn call<S: Service<Request<Body>, Error = Infallible>>(service: &mut S) {
 
 /// A service with the layer, whose user is known already.
 fn layered(
-    flow: fn() -> FlowControl,
+    flow: &FlowControl,
     respond: fn(Request<Body>) -> Responded,
-) -> impl Service<Request<Body>, Error = Infallible> {
+) -> impl Service<Request<Body>, Error = Infallible> + use<> {
     let user = Arc::new(user("one", "tenants"));
-    flow().layer(move |_: &Parts| Arc::clone(&user) as Arc<User>).layer(service_fn(respond))
+    flow.layer(move |_: &Parts| Arc::clone(&user) as Arc<User>).layer(service_fn(respond))
+}
+
+/// Requests through the layer, for `cargo xtask bench instructions`.
+pub(crate) fn call_layered(calls: u32) {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(600).manual_clock(clock.clone()).build();
+    let mut service = layered(&flow, respond);
+    for _ in 0..calls {
+        clock.advance(PACE);
+        call(&mut service);
+    }
+}
+
+/// The same without the layer.
+pub(crate) fn call_bare(calls: u32) {
+    let mut service = service_fn(respond);
+    (0..calls).for_each(|_| call(&mut service));
 }
 
 fn nanos(mut service: impl Service<Request<Body>, Error = Infallible>) -> f64 {
@@ -83,11 +102,11 @@ fn nanos(mut service: impl Service<Request<Body>, Error = Infallible>) -> f64 {
 }
 
 fn overhead(flow: fn() -> FlowControl, respond: fn(Request<Body>) -> Responded) -> f64 {
-    nanos(layered(flow, respond)) - nanos(service_fn(respond))
+    nanos(layered(&flow(), respond)) - nanos(service_fn(respond))
 }
 
 fn allocations(flow: fn() -> FlowControl, respond: fn(Request<Body>) -> Responded) -> f64 {
-    let (mut bare, mut layered) = (service_fn(respond), layered(flow, respond));
+    let (mut bare, mut layered) = (service_fn(respond), layered(&flow(), respond));
     call(&mut layered);
     let ((), without, _) = counted(|| (0..1_000).for_each(|_| call(&mut bare)));
     let ((), with, _) = counted(|| (0..1_000).for_each(|_| call(&mut layered)));

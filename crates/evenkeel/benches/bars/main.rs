@@ -10,6 +10,7 @@ mod cost;
 mod explain;
 #[cfg(feature = "fleet")]
 mod fleet;
+mod instructions;
 mod layer;
 #[path = "../../tests/random_objects/mod.rs"]
 mod random_objects;
@@ -39,6 +40,9 @@ const ROUND: u32 = 2_000;
 const ROUND_OF_TWO: u32 = 20_000;
 
 fn main() {
+    if evenkeel_bars::called(instructions::CALLS) {
+        return;
+    }
     let mut bars = Bars::filtered(std::env::args().skip(1));
     bars.measure("admitted requests per second, 2 threads, one level", "million", || {
         (1e3 / admit_by_two(), Bar::AtLeast(5.0, "million"))
@@ -50,6 +54,7 @@ fn main() {
     explain::bars(&mut bars);
     #[cfg(feature = "fleet")]
     fleet::bars(&mut bars);
+    bars.measure_instructions(instructions::CALLS);
     layer::bars(&mut bars);
     shadow::bars(&mut bars);
     waiting::bars(&mut bars);
