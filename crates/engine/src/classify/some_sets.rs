@@ -2,7 +2,7 @@
 
 use super::clause_set::{ClauseSet, EMPTY};
 
-const CAPACITY: usize = 16;
+const CAPACITY: usize = 8;
 
 /// Collects sets, and hands them on whenever it is full and at the end.
 ///

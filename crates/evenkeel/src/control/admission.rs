@@ -12,7 +12,7 @@ use evenkeel_engine::queue_set::{Phase, Rejection, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
 
 use crate::control::accounts::RequestAccount;
-use crate::control::core::LevelCore;
+use crate::control::core::{Belongings, LevelCore};
 use crate::control::events::{EventKind, RunEnd};
 use crate::control::long_running::Counting;
 use crate::control::rejected::Rejected;
@@ -45,6 +45,13 @@ pub(crate) struct Admission {
     pub(crate) end: AtomicU8,
     /// What it costs, if that counts.
     pub(crate) account: Option<ReusedBox<RequestAccount>>,
+}
+
+/// A request that has left its queue.
+struct GivenUp {
+    reason: Rejection,
+    /// To be dropped without the lock.
+    _belongings: Belongings,
 }
 
 thread_local! {
@@ -135,25 +142,17 @@ impl Admission {
         }
     }
 
-    /// The request is about to end: its flow is charged what is left of its cost (CO-5). `None` if it never ran.
+    /// The request does not run: it leaves its queue, and counts as rejected, although no client is left to be told (FQ-28, HF-12). `None`
+    /// if it is not in a queue either.
     #[cold]
-    fn settle(
-        &self,
-        account: &mut RequestAccount,
-        core: &mut LevelCore,
-        now: Instant,
-        wakers: &mut Wakers,
-    ) -> Option<Settlement> {
-        let (_, started) = core.queue_set().start(self.id)?;
-        let settlement = account.settle(started, now);
-        if settlement.charge != 0 {
-            core.charge(now, self.id, settlement.charge, wakers);
+    fn give_up(&self, core: &mut LevelCore, now: Instant, wakers: &mut Wakers) -> Option<GivenUp> {
+        let reason = self.reason_to_leave();
+        let belongings = core.cancel(now, self.id, reason, wakers);
+        if belongings.is_none() {
+            // The task of the request will not ask for the reason any more.
+            core.take_reason(self.id);
         }
-        if let Some(unit) = account.unit() {
-            let expected = account.state().expected();
-            core.note_cost(now, self.id, EventKind::costed(unit, settlement.cost, expected));
-        }
-        Some(settlement)
+        belongings.map(|belongings| GivenUp { reason, _belongings: belongings })
     }
 
     /// The request has ended, and no lock is held: its cost is learnt and noted.
@@ -237,47 +236,61 @@ impl Admission {
 impl Drop for Admission {
     fn drop(&mut self) {
         self.counting.end(&self.destination.long_running);
-        let (upkeep, level) = (&self.destination.upkeep, &self.destination.level);
         let mut wakers = Wakers::default();
-        let now = upkeep.clock.now();
-        upkeep.before_event(now);
         let end = RunEnd::of_number(*self.end.get_mut());
-        let mut core = level.lock_for_event();
+        let destination = &*self.destination;
+        let now = destination.upkeep.clock.now();
+        destination.upkeep.before_event(now);
+        let mut core = destination.level.lock_for_event();
         let now = core.at(now);
         let start = self.times.as_ref().and_then(|_| core.queue_set().start(self.id));
-        let mut account = self.account.take();
-        let settlement = account.as_mut().and_then(|account| self.settle(account, &mut core, now, &mut wakers));
+        let settled = self.account.take().map(|account| settle(account, self.id, &mut core, now, &mut wakers));
         let finish = core.finish(now, self.id, end, &mut wakers);
-        // No client is left to be told, but the request counts as rejected (FQ-28, HF-12).
-        let reason = self.reason_to_leave();
-        let cancelled = if finish.is_none() { core.cancel(now, self.id, reason, &mut wakers) } else { None };
-        if finish.is_none() && cancelled.is_none() {
-            // The task of the request will not ask for the reason any more.
-            core.take_reason(self.id);
-        }
-        let has_given_up = cancelled.is_some();
+        let given_up = if finish.is_none() { self.give_up(&mut core, now, &mut wakers) } else { None };
         let is_idle = core.queue_set().is_idle();
         let lingers = finish.as_ref().is_some_and(|finished| finished.lingers);
         let change = if lingers { core.take_earlier_timeout() } else { None };
         let is_batch = core.events.is_batch();
         drop(core);
-        if let Some(mut account) = account {
+        if let Some((mut account, settlement)) = settled {
             self.close(&mut account, settlement.as_ref(), end != RunEnd::Done, now);
         }
         if let Some(times) = &self.times {
             times.note_end(start.map(|(_, started)| started), now);
         }
+        let reason = given_up.as_ref().map(|given_up| given_up.reason);
         // Dropping these drops a waker, which may run any code: see `phase_or_wake`.
-        drop((finish, cancelled));
+        drop((finish, given_up));
         // Timers are scheduled before tasks are woken: a waker that panics must not cost seats.
         if let Some(change) = change {
-            upkeep.schedule(level, change, &mut wakers);
+            self.destination.upkeep.schedule(&self.destination.level, change, &mut wakers);
         }
-        level.note_end(is_idle, upkeep);
+        self.destination.level.note_end(is_idle, &self.destination.upkeep);
         wakers.wake();
-        level.hand_on_batch(is_batch);
-        if has_given_up {
+        self.destination.level.hand_on_batch(is_batch);
+        if let Some(reason) = reason {
             trace::gave_up(self.destination.schema(), reason);
         }
     }
+}
+
+/// A request is about to end: its flow is charged what is left of its cost (CO-5). There is no settlement if it never ran.
+#[cold]
+fn settle(
+    mut account: ReusedBox<RequestAccount>,
+    id: RequestId,
+    core: &mut LevelCore,
+    now: Instant,
+    wakers: &mut Wakers,
+) -> (ReusedBox<RequestAccount>, Option<Settlement>) {
+    let Some((_, started)) = core.queue_set().start(id) else { return (account, None) };
+    let settlement = account.settle(started, now);
+    if settlement.charge != 0 {
+        core.charge(now, id, settlement.charge, wakers);
+    }
+    if let Some(unit) = account.unit() {
+        let expected = account.state().expected();
+        core.note_cost(now, id, EventKind::costed(unit, settlement.cost, expected));
+    }
+    (account, Some(settlement))
 }

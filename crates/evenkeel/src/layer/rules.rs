@@ -93,16 +93,17 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
 
     /// Decides about a request, with these two steps before the flow control: what is asked (digest), and, unless the
     /// request is not limited, who calls (identify).
-    pub(crate) fn judge<H: HandOver<A, D::Extra>, A, B>(
+    ///
+    /// The caller keeps the head: what was digested, which is large, can be used where it is.
+    pub(crate) fn judge<'a, H: HandOver<A, D::Extra>, A, B>(
         &self,
         identify: &impl Identify,
-        digested: Result<Digested<'_, D::Extra>, DigestError>,
-        parts: &Parts,
+        mut digested: Result<Digested<'a, D::Extra>, DigestError>,
+        head: &'a PartsHead<'a>,
     ) -> Verdict<H::User, D::Extra, B> {
-        let head = PartsHead(parts);
-        let mut digested = digested;
+        let PartsHead(parts) = *head;
         if let Ok(found) = &mut digested {
-            found.info.head = RequestHead::borrowed(&head);
+            found.info.head = RequestHead::borrowed(head);
         }
         let refused = |refusal: Refusal| Verdict::Refused(self.settings.refusals.respond(refusal, parts));
         // Borrowed rather than moved: it is large.

@@ -20,6 +20,7 @@ use crate::layer::admitted::{HandOver, RequestOnly};
 use crate::layer::body::{FlowBody, Held};
 use crate::layer::digest::{Digest, Digested, PresetDigest};
 use crate::layer::future::{Call, Course, FlowFuture, share};
+use crate::layer::head::PartsHead;
 use crate::layer::identify::Identify;
 use crate::layer::occupancy::Occupancy;
 use crate::layer::rules::{Rules, Verdict};
@@ -77,7 +78,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
         W: EstimateWork<D::Extra>,
     {
         let (parts, body) = request.into_parts();
-        let verdict = self.rules.judge::<H, A, B>(identify, self.rules.digested(&parts), &parts);
+        let verdict = self.rules.judge::<H, A, B>(identify, self.rules.digested(&parts), &PartsHead(&parts));
         self.proceed(verdict, parts, body)
     }
 
@@ -97,7 +98,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
         W: EstimateWork<D::Extra>,
     {
         let (parts, body) = request.into_parts();
-        let verdict = self.rules.judge::<H, A, B>(identify, digested, &parts);
+        let verdict = self.rules.judge::<H, A, B>(identify, digested, &PartsHead(&parts));
         self.proceed(verdict, parts, body)
     }
 

@@ -1,10 +1,11 @@
 //! Ratio histograms: how long a ratio had which value (OB-5).
 //!
-//! A value that is held for `k` nanoseconds counts as `k` observations. A change of the numerator costs one product: the
-//! bounds of the buckets are turned into whole numerators when the denominator changes, time is added to a bucket when
-//! the ratio leaves it, and what a request changes lies together at the beginning.
+//! A value that is held for `k` nanoseconds counts as `k` observations. A change of the numerator costs one sum where the numerator is
+//! small: time is added to the numerator that the ratio had. What the buckets and the integral make of that is found out when
+//! somebody looks. For larger numerators, the bounds of the buckets are turned into whole numerators when the denominator changes, and a
+//! change costs one product. What a request changes lies together at the beginning.
 
-use evenkeel_engine::time::Instant;
+use evenkeel_engine::time::{Instant, Nanos};
 
 use super::histogram::Shown;
 
@@ -12,18 +13,19 @@ use super::histogram::Shown;
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct RatioHistogram<const N: usize> {
-    /// The changes of the numerator since the denominator changed, each times the moment at which it came. So the
-    /// integral is what the numerator makes of the time from zero to now, less this.
-    moments: i128,
     numerator: i64,
-    /// The numerators of the present bucket are above this one, ...
+    /// Up to when time is accounted for.
+    now: Instant,
+    /// Since when the numerator is what it is.
+    since: Instant,
+    /// Nanoseconds for which each small numerator was held since the denominator changed.
+    small: [u64; SMALL],
+    /// The same for larger ones: the sum of the numerators, each times its nanoseconds.
+    integral: i128,
+    /// The bucket of the last large numerator. Those of the bucket are above this one, ...
     above: i64,
     /// ... and not above this one.
     up_to: i64,
-    /// Up to when time is accounted for.
-    now: Instant,
-    /// Since when the ratio has been in the present bucket.
-    since: Instant,
     bucket: usize,
     /// Nanoseconds in each bucket, and above all.
     spans: [u64; N],
@@ -36,18 +38,22 @@ pub(crate) struct RatioHistogram<const N: usize> {
     denominator: i64,
 }
 
+/// Numerators below this are small.
+const SMALL: usize = 32;
+
 // === impl RatioHistogram ===
 
 impl<const N: usize> RatioHistogram<N> {
     /// Nothing of one, from now on (OB-6).
     pub(crate) fn new(bounds: &'static [f64; N], now: Instant) -> Self {
         let mut ratio = Self {
-            moments: 0,
             numerator: 0,
-            above: 0,
-            up_to: 0,
             now,
             since: now,
+            small: [0; SMALL],
+            integral: 0,
+            above: 0,
+            up_to: 0,
             bucket: 0,
             spans: [0; N],
             span_above: 0,
@@ -72,10 +78,9 @@ impl<const N: usize> RatioHistogram<N> {
     /// The numerator is this, and has been since time was last accounted for.
     #[inline]
     pub(crate) fn correct(&mut self, numerator: i64) {
-        let change = numerator.wrapping_sub(self.numerator);
-        self.moments += i128::from(change) * i128::from(self.now.as_nanos());
+        self.end_span();
         self.numerator = numerator;
-        if numerator <= self.above || numerator > self.up_to {
+        if small(numerator).is_none() && (numerator <= self.above || numerator > self.up_to) {
             self.change_bucket();
         }
     }
@@ -88,8 +93,9 @@ impl<const N: usize> RatioHistogram<N> {
             return;
         }
         self.account(now);
+        self.settle();
         self.sum = self.sum();
-        self.moments = self.moment();
+        self.integral = 0;
         self.denominator = denominator;
         for (limit, bound) in self.limits.iter_mut().zip(self.bounds) {
             let is_within = |numerator: i64| numerator as f64 / denominator as f64 <= *bound;
@@ -109,7 +115,7 @@ impl<const N: usize> RatioHistogram<N> {
     /// The histogram up to when time is accounted for.
     pub(crate) fn show(&self) -> Shown {
         let mut shown = *self;
-        shown.end_span();
+        shown.settle();
         let finite = shown.bounds.iter().copied().zip(shown.spans);
         Shown {
             sum: shown.sum(),
@@ -121,36 +127,54 @@ impl<const N: usize> RatioHistogram<N> {
     /// Nanoseconds in each bucket, of which the last is above all bounds; the integral of the ratio; and the denominator.
     pub(crate) fn spans<const M: usize>(&self) -> ([u64; M], f64, i64) {
         let mut shown = *self;
-        shown.end_span();
+        shown.settle();
         let mut spans = [0; M];
         let all = shown.spans.into_iter().chain([shown.span_above]);
         spans.iter_mut().zip(all).for_each(|(span, shown)| *span = shown);
         (spans, shown.sum(), shown.denominator)
     }
 
+    /// The integral of the ratio, once everything is [settled](Self::settle).
     #[expect(clippy::cast_precision_loss, reason = "a metric is a binary64")]
     fn sum(&self) -> f64 {
-        let integral = self.moment() - self.moments;
-        if integral == 0 { self.sum } else { self.sum + integral as f64 / self.denominator as f64 }
+        if self.integral == 0 { self.sum } else { self.sum + self.integral as f64 / self.denominator as f64 }
     }
 
-    /// What the numerator makes of the time from zero to now.
-    fn moment(&self) -> i128 {
-        i128::from(self.numerator) * i128::from(self.now.as_nanos())
-    }
-
-    /// Adds the time since the ratio came into the present bucket.
+    /// Adds the time since the numerator is what it is.
     #[inline]
     fn end_span(&mut self) {
-        let span = u64::try_from(self.now - self.since).unwrap_or(0);
+        let span = self.now - self.since;
         self.since = self.now;
-        *self.spans.get_mut(self.bucket).unwrap_or(&mut self.span_above) += span;
+        let nanos = u64::try_from(span).unwrap_or(0);
+        match small(self.numerator).and_then(|index| self.small.get_mut(index)) {
+            Some(small) => *small += nanos,
+            None => self.add_to_bucket(nanos, span),
+        }
     }
 
-    /// The ratio leaves its bucket, or the buckets have changed.
     #[inline]
-    fn change_bucket(&mut self) {
+    fn add_to_bucket(&mut self, nanos: u64, span: Nanos) {
+        *self.spans.get_mut(self.bucket).unwrap_or(&mut self.span_above) += nanos;
+        self.integral += i128::from(self.numerator) * i128::from(span);
+    }
+
+    /// Adds all time to the buckets and the integral.
+    fn settle(&mut self) {
         self.end_span();
+        let numerator = self.numerator;
+        for (small, span) in (0..).zip(std::mem::replace(&mut self.small, [0; SMALL])) {
+            if span > 0 {
+                self.numerator = small;
+                self.change_bucket();
+                self.add_to_bucket(span, Nanos::try_from(span).unwrap_or(Nanos::MAX));
+            }
+        }
+        self.numerator = numerator;
+        self.change_bucket();
+    }
+
+    /// Finds the bucket of the numerator.
+    fn change_bucket(&mut self) {
         while self.bucket < N && self.numerator > self.limits[self.bucket] {
             self.bucket += 1;
         }
@@ -160,6 +184,12 @@ impl<const N: usize> RatioHistogram<N> {
         self.above = if self.bucket == 0 { i64::MIN } else { self.limits[self.bucket - 1] };
         self.up_to = self.limits.get(self.bucket).copied().unwrap_or(i64::MAX);
     }
+}
+
+/// The place of a small numerator.
+#[inline]
+fn small(numerator: i64) -> Option<usize> {
+    usize::try_from(numerator).ok().filter(|index| *index < SMALL)
 }
 
 #[cfg(test)]

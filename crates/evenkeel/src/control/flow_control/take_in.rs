@@ -159,13 +159,14 @@ impl FlowControl {
             Arrival::Waiting { id, queue } => (id, Some(queue), false, core.take_earlier_timeout()),
             Arrival::Rejected { reason, queue, .. } => {
                 drop(core);
+                // Before anybody is woken: a waker that panics must not cost a place among the long-running requests.
+                if is_long_running {
+                    long_running.leave();
+                }
                 let advice = level.advise();
                 request.note_rejected(now);
                 wakers.wake();
                 self.tell_of_arrival(request, class, work, level, Err(reason), now);
-                if is_long_running {
-                    long_running.leave();
-                }
                 trace::rejected(class.schema, work, reason);
                 let rejected = Rejected::new(reason, advice, work.max_seats(), number(queue), destination);
                 return Some(ArrivalOutcome::Rejected(Box::new(rejected)));
@@ -202,9 +203,27 @@ impl FlowControl {
         })
     }
 
-    /// Tells whoever wants to know of a request that it has arrived. No lock is held.
-    #[inline]
+    /// Tells whoever wants to know of a request that it has arrived. No lock is held. Nearly always that is nobody.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that what would be told is not put together for nobody")]
     pub(super) fn tell_of_arrival<E: Fn(&LevelInfo) -> WorkEstimate>(
+        &self,
+        request: &Incoming<'_, E>,
+        class: &Classification<'_>,
+        work: WorkEstimate,
+        level: &Level,
+        id: Result<RequestId, Rejection>,
+        at: Instant,
+    ) {
+        let FlowControlShared { arrivals, shadow, recorder, .. } = &*self.shared;
+        let wants_name = level.wanted_names.as_ref().is_some_and(|wanted| wanted.may_want(&class.flow()));
+        if wants_name || arrivals.0.is_some() || shadow.is_on() || recorder.is_on() {
+            self.tell_somebody_of_arrival(request, class, work, level, id, at);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_somebody_of_arrival<E: Fn(&LevelInfo) -> WorkEstimate>(
         &self,
         request: &Incoming<'_, E>,
         class: &Classification<'_>,
