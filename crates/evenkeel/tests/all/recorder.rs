@@ -141,3 +141,19 @@ fn fr_1_levels_that_are_gone_keep_their_names() {
     let end = FlightEnd::Finished { ran: 3_000_000 };
     assert_eq!(found, [("all", end), ("second", end), ("third", end), ("all", end)]);
 }
+
+#[test]
+fn fr_1_an_idle_level_that_goes_is_no_change_of_the_objects() {
+    let clock = ManualClock::new();
+    let flow = flow(&clock);
+    flow.record(1 << 20);
+    let runs = arrive(&flow, "/a");
+    flow.apply(evenkeel::objects::Objects::default()).unwrap();
+    drop(runs);
+    flow.tick();
+    assert!(flow.status().iter().all(|level| level.name != "all"), "the level is gone");
+    flow.set_newcomer_wait(Duration::from_secs(3));
+    let flight = flow.flight(Duration::MAX, "").unwrap();
+    let changes: Vec<_> = flight.header.changes.iter().map(|change| &*change.what).collect();
+    assert_eq!(changes, ["other objects came into effect"]);
+}

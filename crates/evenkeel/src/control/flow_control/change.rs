@@ -22,6 +22,8 @@ pub(crate) enum Change {
     Seats(Option<TooFewSeats>),
     /// The objects.
     Objects(Box<Applied>),
+    /// What follows from the same objects: an idle level is gone, or newcomers wait differently.
+    Consequences(Box<Applied>),
 }
 
 // === impl FlowControl ===
@@ -81,7 +83,7 @@ impl FlowControl {
             if controller.newcomer_wait() == wait {
                 return Change::Division;
             }
-            Change::Objects(Box::new(controller.set_newcomer_wait(wait, changes, now)))
+            Change::Consequences(Box::new(controller.set_newcomer_wait(wait, changes, now)))
         });
     }
 
@@ -126,7 +128,7 @@ impl FlowControlShared {
         let report = match change {
             Change::Division => control.report.clone(),
             Change::Seats(too_few_seats) => ObjectsReport { too_few_seats, ..control.report.clone() },
-            Change::Objects(applied) => {
+            Change::Objects(applied) | Change::Consequences(applied) => {
                 let Applied { configuration, mut dangling, unusable, not_understood, too_few_seats, .. } = *applied;
                 // A part of the fleet's seats need not have one for each level.
                 let too_few_seats = too_few_seats.filter(|_| !self.is_in_fleet());
@@ -208,7 +210,10 @@ impl FlowControlShared {
     fn remove_idle_levels(&self) {
         self.change(|controller, changes, now| {
             let is_quiescing = controller.levels().any(|(_, level)| level.is_quiescing());
-            if is_quiescing { Change::Objects(Box::new(controller.reapply(changes, now))) } else { Change::Division }
+            if !is_quiescing {
+                return Change::Division;
+            }
+            Change::Consequences(Box::new(controller.reapply(changes, now)))
         });
     }
 }
