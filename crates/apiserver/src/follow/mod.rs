@@ -8,8 +8,10 @@ mod pace;
 mod stream;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use effect::Effects;
 
@@ -30,6 +32,10 @@ pub(crate) struct Followed {
     is_resting: watch::Receiver<bool>,
     effects: Arc<Effects>,
 }
+
+/// How long a write waits at most until it is in effect. That takes milliseconds; a store that fails or a flow control that takes longer must not
+/// delay all writes.
+const WAIT_MAX: Duration = Duration::from_secs(1);
 
 // === impl Followed ===
 
@@ -58,10 +64,14 @@ impl Followed {
         self.states.clone()
     }
 
-    /// Waits until all flow controls follow the objects of this revision. Does not wait while the follower pauses, because
-    /// then so many writes arrive that following each of them would take too much time. Returns whether the revision is in
-    /// effect.
+    /// Waits until all flow controls follow the objects of this revision, for at most a second in all. Does not wait while the
+    /// follower pauses, because then so many writes arrive that following each of them would take too much time. Returns
+    /// whether the revision is in effect.
     pub(crate) async fn in_effect(&self, revision: u64) -> bool {
+        timeout(WAIT_MAX, self.followed_by_all(revision)).await.unwrap_or(false)
+    }
+
+    async fn followed_by_all(&self, revision: u64) -> bool {
         let (mut states, mut is_resting) = (self.states.clone(), self.is_resting.clone());
         let is_there = |state: &Option<Arc<ObjectsAt>>| state.as_ref().is_some_and(|state| state.revision >= revision);
         let generation = tokio::select! {
@@ -71,10 +81,9 @@ impl Followed {
             }
             _ = is_resting.wait_for(|is_resting| *is_resting) => None,
         };
-        match generation {
-            Some(generation) => self.effects.reached(generation).await,
-            None => false,
-        }
+        let Some(generation) = generation else { return false };
+        self.effects.reached(generation).await;
+        true
     }
 }
 

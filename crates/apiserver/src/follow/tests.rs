@@ -135,3 +135,33 @@ async fn a_store_that_is_closed_ends_everything() {
     assert!(stream.next().await.is_none());
     assert!(!running.followed.in_effect(u64::MAX).await);
 }
+
+/// A second in all, wherever it passes: in the follower, whose store may fail, or in a flow control.
+#[tokio::test(start_paused = true)]
+async fn a_write_waits_for_its_effect_for_at_most_a_second_in_all() {
+    let (publish, states) = watch::channel(None);
+    let (_rest, is_resting) = watch::channel(false);
+    let followed = Followed { states, is_resting, effects: Arc::default() };
+    let second = Duration::from_secs(1);
+    let waited = async |revision| {
+        let begun = tokio::time::Instant::now();
+        assert!(!followed.in_effect(revision).await);
+        begun.elapsed()
+    };
+    assert_eq!(waited(1).await, second, "the follower does not reach the revision");
+
+    let slow = Effects::join(&followed.effects);
+    slow.reach(1);
+    let state = ObjectsAt {
+        revision: 2,
+        generation: 2,
+        objects: evenkeel_engine::controller::Objects::default(),
+        upkeep: UpkeepOfObjects::default(),
+    };
+    let publishes = async {
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        publish.send_replace(Some(Arc::new(state)));
+    };
+    let (waited, ()) = tokio::join!(waited(2), publishes);
+    assert_eq!(waited, second, "the flow control gets what the follower has left of the second");
+}
