@@ -22,9 +22,26 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(data: &Path) -> Self {
+        Self::start_with(&["--api-only"], data)
+    }
+
+    /// One that leaves the conditions of flow schemas alone.
+    pub(crate) fn start_without_controller(data: &Path) -> Self {
+        Self::start_with(&["--api-only", "--no-status-controller"], data)
+    }
+
+    /// One with a gateway, whose flow control follows the objects. Nobody sends it requests, so nothing has to listen on port 9.
+    pub(crate) fn start_with_gateway(data: &Path) -> Self {
+        let gateway = ["--upstream", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--admin-listen", "none"];
+        Self::start_with(&[&gateway[..], &["--preset", "kubernetes"]].concat(), data)
+    }
+
+    fn start_with(arguments: &[&str], data: &Path) -> Self {
         let start = Instant::now();
         let mut child = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
-            .args(["serve", "--api-only", "--api-listen", "127.0.0.1:0", "--log-filter", "warn", "--data-dir"])
+            .arg("serve")
+            .args(arguments)
+            .args(["--api-listen", "127.0.0.1:0", "--log-filter", "error", "--data-dir"])
             .arg(data)
             .stdout(Stdio::piped())
             .spawn()
