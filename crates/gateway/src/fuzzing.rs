@@ -58,6 +58,11 @@ struct Arriving<'a, P> {
     conversation: &'a mut Conversation,
 }
 
+/// Reads the messages that an Envoy sends on a stream of external processing, each of at most so many bytes: what each says.
+pub fn ext_proc<'a>(pieces: impl Iterator<Item = &'a [u8]>, bytes_max: usize) -> Vec<String> {
+    crate::proxy::any_stream(pieces, bytes_max)
+}
+
 /// Reads requests.
 pub fn requests<'a>(pieces: impl Iterator<Item = &'a [u8]>, bytes_max: usize, fields_max: usize) -> Conversation {
     let limits = HeadLimits { bytes: bytes_max, fields: fields_max };

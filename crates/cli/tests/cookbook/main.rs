@@ -65,6 +65,7 @@ recipes! {
     exports_by_bytes: "23. Exports by their bytes", queries;
     several_services: "24. Several services", service;
     several_gateways: "25. Several gateways, one service", service;
+    behind_haproxy: "26. Behind HAProxy", service_and_proxy;
 }
 
 const COOKBOOK: &str = "docs/cookbook.md";

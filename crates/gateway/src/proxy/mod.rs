@@ -19,3 +19,6 @@ pub(crate) mod service_table;
 mod service_times;
 pub(crate) mod upstream;
 pub(crate) mod worker;
+
+#[cfg(feature = "fuzzing")]
+pub(crate) use ext_proc::any_stream;

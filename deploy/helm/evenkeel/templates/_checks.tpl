@@ -7,7 +7,7 @@
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "evenkeel.fullname" .)) -}}
 {{- fail (printf "%s, which is made from the name of the release, cannot be the name of a Service: set fullnameOverride to lower-case letters, digits and hyphens, with a letter first" (include "evenkeel.fullname" .)) -}}
 {{- end -}}
-{{- if and $isGateway (not .Values.upstreams) -}}
+{{- if and $isGateway (not .Values.upstreams) (not .Values.extProc.enabled) -}}
 {{- fail "upstreams is empty: set the service that requests are forwarded to, for example --set upstreams[0].url=http://my-service:80" -}}
 {{- end -}}
 {{- if not $isGateway -}}
@@ -33,6 +33,7 @@
 {{- if $isGateway -}}
 {{- $_ := set $ports "http" (int .Values.ports.http) -}}
 {{- $_ := set $ports "admin" (int .Values.ports.admin) -}}
+{{- if .Values.extProc.enabled }}{{ $_ := set $ports "extProc" (int .Values.ports.extProc) }}{{ end -}}
 {{- end -}}
 {{- if $hasApi -}}
 {{- $_ := set $ports "api" (int .Values.ports.api) -}}
@@ -138,6 +139,9 @@
 {{- end -}}
 {{- if or (hasKey (default dict $settings.timeouts) "drain") (hasKey (default dict $settings.timeouts) "drainNotice") -}}
 {{- fail "settings.timeouts.drain and settings.timeouts.drainNotice are set by the chart: use drain.seconds and drain.noticeSeconds, from which it computes how long Kubernetes waits" -}}
+{{- end -}}
+{{- if hasKey (default dict $settings.extProc) "address" -}}
+{{- fail "settings.extProc.address is set by the chart: use extProc.enabled and ports.extProc" -}}
 {{- end -}}
 {{- if or (hasKey (default dict $settings.admin) "address") (hasKey (default dict $settings.admin) "tokenFile") -}}
 {{- fail "settings.admin.address and settings.admin.tokenFile are set by the chart: use ports.admin and admin.existingSecret" -}}

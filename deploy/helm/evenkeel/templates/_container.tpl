@@ -20,8 +20,14 @@ env:
 {{- end }}
 ports:
 {{- if include "evenkeel.hasGateway" . }}
+{{- if .Values.upstreams }}
 - name: http
   containerPort: {{ .Values.ports.http }}
+{{- end }}
+{{- if .Values.extProc.enabled }}
+- name: grpc-ext-proc
+  containerPort: {{ .Values.ports.extProc }}
+{{- end }}
 - name: admin
   containerPort: {{ .Values.ports.admin }}
 {{- end }}

@@ -8,10 +8,14 @@
 {{- $_ := set $listen "tls" $tls -}}
 {{- end -}}
 {{- $_ := set $settings "preset" .Values.preset -}}
-{{- $_ := set $settings "listen" (list $listen) -}}
+{{- if .Values.upstreams }}{{ $_ := set $settings "listen" (list $listen) }}{{ end -}}
 {{- $admin := dict "address" (printf "%s:%d" (include "evenkeel.listenHost" .) (int .Values.ports.admin)) -}}
 {{- $_ := set $settings "admin" (merge $admin (default dict $settings.admin)) -}}
-{{- $_ := set $settings "upstreams" .Values.upstreams -}}
+{{- if .Values.upstreams }}{{ $_ := set $settings "upstreams" .Values.upstreams }}{{ end -}}
+{{- if .Values.extProc.enabled -}}
+{{- $extProc := dict "address" (printf "%s:%d" (include "evenkeel.listenHost" .) (int .Values.ports.extProc)) -}}
+{{- $_ := set $settings "extProc" (merge $extProc (default dict $settings.extProc)) -}}
+{{- end -}}
 {{- $concurrency := include "evenkeel.concurrency" . -}}
 {{- if regexMatch "^[0-9]+$" $concurrency }}{{ $_ := set $settings "concurrency" (int $concurrency) }}{{ else }}{{ $_ := set $settings "concurrency" $concurrency }}{{ end -}}
 {{- if include "evenkeel.isFleet" . -}}
@@ -52,6 +56,7 @@ passwordFile: /etc/evenkeel/fleet-password/password
 {{- define "evenkeel.restartSettings" -}}
 {{- $settings := fromYaml (include "evenkeel.settings" .) -}}
 {{- $names := list "listen" "admin" "preset" "workers" -}}
+{{- if $settings.extProc }}{{ $names = append $names "extProc" }}{{ end -}}
 {{- if $settings.fleet }}{{ $names = concat $names (list "fleet" "concurrency") }}{{ end -}}
 {{- range $names }}{{ dict . (get $settings .) | toJson }}{{ end }} {{ $settings.log.format -}}
 {{- end -}}

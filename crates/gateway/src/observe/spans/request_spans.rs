@@ -42,6 +42,8 @@ pub(crate) struct RequestSpans<'a> {
     pub(crate) failure: Option<&'a str>,
     /// Why it was rejected, if it was.
     pub(crate) rejected: Option<&'a str>,
+    /// How the gateway got to know of it, if another proxy forwards it: `ext_proc`.
+    pub(crate) via: Option<&'a str>,
     /// What it asked of a language model, if it did.
     pub(crate) llm: Option<LineTokens<'a>>,
     /// The wait of the request for a seat, if the flow control has decided about it.
@@ -173,6 +175,7 @@ impl RequestSpans<'_> {
         if let Some(llm) = &self.llm {
             put_llm(out, llm);
         }
+        put_some_text(out, "evenkeel.via", self.via);
         put_some_text(out, "evenkeel.rejected", self.rejected);
         put_status(out, self.status);
         let server_error = self.status.as_ref().filter(|status| status.is_server_error());

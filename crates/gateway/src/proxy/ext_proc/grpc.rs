@@ -19,6 +19,12 @@ use prost::Message;
 #[derive(Debug)]
 pub(super) struct Messages {
     body: Incoming,
+    frames: MessageFrames,
+}
+
+/// Bytes that arrive, and the messages that they are.
+#[derive(Debug)]
+pub(super) struct MessageFrames {
     received: BytesMut,
     bytes_max: usize,
 }
@@ -64,7 +70,7 @@ const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 impl Messages {
     /// Reads messages of at most so many bytes.
     pub(super) fn new(body: Incoming, bytes_max: usize) -> Self {
-        Self { body, received: BytesMut::new(), bytes_max }
+        Self { body, frames: MessageFrames::new(bytes_max) }
     }
 
     /// The next message. Ready with none if the other end has ended the stream, in whichever way.
@@ -73,23 +79,39 @@ impl Messages {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<M, Status>>> {
         loop {
-            if let Some(message) = self.take_whole() {
-                return Poll::Ready(Some(message.and_then(|bytes| {
-                    M::decode(bytes).map_err(|error| Status::new(Code::InvalidArgument, format!("no message: {error}")))
-                })));
+            if let Some(message) = self.frames.next() {
+                return Poll::Ready(Some(message));
             }
             match ready!(Pin::new(&mut self.body).poll_frame(context)) {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
-                        self.received.extend_from_slice(&data);
+                        self.frames.push(&data);
                     }
                 }
                 Some(Err(_)) | None => return Poll::Ready(None),
             }
         }
     }
+}
 
-    /// The first message of what has been received, if all of it is there.
+// === impl MessageFrames ===
+
+impl MessageFrames {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { received: BytesMut::new(), bytes_max }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.received.extend_from_slice(bytes);
+    }
+
+    /// The first message, if all of it is there. After a fault, the rest says nothing.
+    pub(super) fn next<M: Message + Default>(&mut self) -> Option<Result<M, Status>> {
+        let invalid = |error: prost::DecodeError| Status::new(Code::InvalidArgument, format!("no message: {error}"));
+        Some(self.take_whole()?.and_then(|bytes| M::decode(bytes).map_err(invalid)))
+    }
+
+    /// The bytes of the first message of what has been received, if all of them are there.
     fn take_whole(&mut self) -> Option<Result<Bytes, Status>> {
         let (flag, mut length) = (*self.received.first()?, self.received.get(1..PREFIX_BYTES)?);
         if flag != 0 {

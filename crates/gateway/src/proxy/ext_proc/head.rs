@@ -16,6 +16,10 @@ use crate::identity::{Peer, Transport};
 /// The attributes of Envoy by which it tells who the client is.
 const SOURCE_ADDRESS: &str = "source.address";
 const CERTIFICATE_SUBJECT: &str = "connection.subject_peer_certificate";
+/// The attribute by which it tells the version of HTTP: `HTTP/1.1`.
+const PROTOCOL: &str = "request.protocol";
+/// What a header counts beside its name and value, as in HTTP/2 (RFC 9113, 6.5.2).
+const HEADER_BYTES: usize = 32;
 
 /// The head of the request. One that no request can have is the fault of whoever sent the message.
 pub(super) fn head_of(headers: HttpHeaders) -> Result<Parts, Status> {
@@ -50,11 +54,30 @@ pub(super) fn head_of(headers: HttpHeaders) -> Result<Parts, Status> {
     Ok(parts)
 }
 
+/// How long the head is, as HTTP/2 counts: what `limits.headBytes` is compared with.
+pub(super) fn list_bytes(headers: &HttpHeaders) -> usize {
+    let headers = headers.headers.iter().flat_map(|map| &map.headers);
+    headers.map(|header| header.key.len() + header.value.len().max(header.raw_value.len()) + HEADER_BYTES).sum()
+}
+
+/// The version of HTTP that the client speaks with Envoy. Envoy itself has every head in the form of HTTP/2.
+pub(super) fn version_of(attributes: &HashMap<String, Struct>) -> Version {
+    match attribute(attributes, PROTOCOL) {
+        Some("HTTP/1.0") => Version::HTTP_10,
+        Some("HTTP/1.1") => Version::HTTP_11,
+        Some("HTTP/3") => Version::HTTP_3,
+        _ => Version::HTTP_2,
+    }
+}
+
+fn attribute<'a>(attributes: &'a HashMap<String, Struct>, name: &str) -> Option<&'a str> {
+    attributes.values().find_map(|told| told.fields.get(name)?.text.as_deref())
+}
+
 /// The client of a request, as Envoy names it by attributes; Envoy itself where it names nobody.
 pub(super) fn client_of(attributes: &HashMap<String, Struct>, envoy: SocketAddr) -> Peer {
-    let text = |name: &str| attributes.values().find_map(|told| told.fields.get(name)?.text.as_deref());
-    let address = text(SOURCE_ADDRESS).and_then(address_of).unwrap_or(envoy);
-    let subject = text(CERTIFICATE_SUBJECT).filter(|subject| !subject.is_empty());
+    let address = attribute(attributes, SOURCE_ADDRESS).and_then(address_of).unwrap_or(envoy);
+    let subject = attribute(attributes, CERTIFICATE_SUBJECT).filter(|subject| !subject.is_empty());
     let certificate = subject.map(|subject| Arc::new(certificate_of(subject)));
     let transport = if certificate.is_some() { Transport::Tls } else { Transport::Plain };
     Peer { address, transport, certificate }

@@ -5,6 +5,8 @@
 //!
 //! A stream runs on a worker, under the same identity, rules, flow control, log and spans as a request that the gateway forwards.
 
+#[cfg(feature = "fuzzing")]
+mod any_stream;
 mod flow;
 mod grpc;
 mod head;
@@ -13,7 +15,10 @@ mod observe;
 mod process;
 mod reply;
 mod serve;
+mod short_waits;
 mod subject;
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use any_stream::any_stream;
 pub(crate) use flow::HeldFlow;
 pub(crate) use serve::serve;

@@ -10,7 +10,7 @@ use evenkeel_engine::{Attributes, HeadSource, RequestHead, RequestInfo, WorkEsti
 use http::HeaderMap;
 use http::request::Parts;
 
-use super::head::head_of;
+use super::head::{head_of, list_bytes};
 use super::messages::{HttpHeaders, ProcessingRequest, Step};
 use super::process::RequestStream;
 use crate::observe::metrics::ExtProcOutcome;
@@ -32,7 +32,9 @@ impl RequestStream {
     /// Follows a request that runs already, until it is over. Nothing is sent: Envoy would not read it. The stream never ends with an error: by
     /// that, an Envoy without `failure_mode_allow` would reject the request.
     pub(super) async fn observe(mut self, connection: &Rc<Connection>, headers: HttpHeaders) {
-        let mut observed = head_of(headers).ok().and_then(|parts| observed(connection, parts));
+        let is_too_long = list_bytes(&headers) > connection.worker.config.limits.head_bytes;
+        let head = if is_too_long { None } else { head_of(headers).ok() };
+        let mut observed = head.and_then(|parts| observed(connection, parts));
         while let Some(Ok(message)) = poll_fn(|context| self.messages.poll_next::<ProcessingRequest>(context)).await {
             if is_over(&message) {
                 // Envoy may end the stream some seconds later.

@@ -1,5 +1,6 @@
 //! One stream: the life of one request that Envoy forwards.
 
+use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -12,19 +13,21 @@ use bytes::Bytes;
 use evenkeel::Rejected;
 use evenkeel::service::FlowBody;
 use http::header::UPGRADE;
-use http::{Response, StatusCode};
+use http::{Response, StatusCode, Version};
 use http_body::Body;
 use http_body_util::{BodyExt, Collected};
 use tokio::sync::oneshot;
 
 use super::flow::{ForwardedBody, HeldFuture, HeldRequest, Started};
 use super::grpc::{Code, Messages, Outgoing, Status};
-use super::head::{client_of, head_of};
+use super::head::{client_of, head_of, list_bytes, version_of};
 use super::messages::{HttpHeaders, ProcessingRequest, ProcessingResponse, Step};
+use super::short_waits::ShortWaits;
 use crate::config::RouteTimeouts;
 use crate::observe::metrics::ExtProcOutcome;
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
+use crate::proxy::error_response::Failure;
 use crate::proxy::exchange::{Exchange, ExchangeTimeouts};
 use crate::proxy::record::RequestRecord;
 use crate::proxy::serve::{LoggedRequest, normalize_head};
@@ -59,8 +62,10 @@ enum Next {
     Ended,
 }
 
-/// The time after which Envoy gives up a response, if nobody has set it: 200 ms, and what timers and messages take.
-const DEFAULT_MESSAGE_TIMEOUT: std::ops::Range<Duration> = Duration::from_millis(195)..Duration::from_millis(260);
+thread_local! {
+    /// The waits of this worker's requests.
+    static SHORT_WAITS: RefCell<ShortWaits> = const { RefCell::new(ShortWaits::NONE) };
+}
 
 // === impl RequestStream ===
 
@@ -82,17 +87,25 @@ impl RequestStream {
             self.observe(&connection, headers).await;
             return Ok(());
         }
-        self.decide(&connection, headers).await
+        self.decide(&connection, headers, version_of(&first.attributes)).await
     }
 
-    async fn decide(mut self, connection: &Rc<Connection>, headers: HttpHeaders) -> Result<(), Status> {
-        let mut parts = head_of(headers)?;
+    async fn decide(
+        mut self,
+        connection: &Rc<Connection>,
+        headers: HttpHeaders,
+        version: Version,
+    ) -> Result<(), Status> {
         let worker = Rc::clone(&connection.worker);
+        let is_too_long = list_bytes(&headers) > worker.config.limits.head_bytes;
+        let mut parts = head_of(headers)?;
+        parts.version = version;
         let _running = worker.requests.begin();
         let id = connection.request_id(&parts.headers);
         let record = RequestRecord::begin(connection, &parts.method, &parts.uri, parts.version, &parts.headers, &id);
         let record = record.map(RequestRecord::over_ext_proc);
-        if let Err(failure) = normalize_head(&mut parts, worker.config.limits.headers) {
+        let is_too_long = if is_too_long { Err(Failure::TooManyFields) } else { Ok(()) };
+        if let Err(failure) = is_too_long.and_then(|()| normalize_head(&mut parts, worker.config.limits.headers)) {
             let timeouts = ExchangeTimeouts::new(&worker.config.timeouts, RouteTimeouts::default());
             let exchange = Exchange::new(id, timeouts, record);
             exchange.note(|record| record.note_refused(failure));
@@ -133,6 +146,7 @@ impl RequestStream {
             match poll_fn(|context| course.poll_next(&mut self.messages, context)).await? {
                 Next::Started(started) => {
                     course.started = None;
+                    SHORT_WAITS.with_borrow_mut(|waits| waits.stayed_for(arrived.elapsed()));
                     worker.metrics.ext_proc_request(ExtProcOutcome::Started);
                     self.outgoing.send(&ProcessingResponse::start(&started, course.asks_for_response));
                 }
@@ -148,7 +162,7 @@ impl RequestStream {
         }
         if course.started.is_some() {
             worker.metrics.ext_proc_request(ExtProcOutcome::Left);
-            warn_of_message_timeout(arrived.elapsed());
+            note_left(arrived.elapsed());
         } else if let (Some(respond), Some(future)) = (course.responded, course.future) {
             // What Envoy does not tell counts as a good response: a request that is merely dropped would count as one that failed.
             let _ = respond.send(StatusCode::OK);
@@ -224,14 +238,15 @@ fn status_of(headers: &HttpHeaders) -> Option<StatusCode> {
     StatusCode::from_bytes(text).ok()
 }
 
-/// A request that left the queue when Envoy's default time was over was probably given up by Envoy, not by its client.
-fn warn_of_message_timeout(waited: Duration) {
+/// A request left the queue without a seat: because its client left, or because Envoy's time for a response was over. Envoy does not say why.
+fn note_left(waited: Duration) {
     static WARNING: Once = Once::new();
-    if DEFAULT_MESSAGE_TIMEOUT.contains(&waited) {
+    let timeout = SHORT_WAITS.with_borrow_mut(|waits| waits.left_after(waited));
+    if let Some(timeout) = timeout {
         WARNING.call_once(|| {
             tracing::warn!(
-                waited_ms = waited.as_millis(),
-                "Envoy gave up a request that waited for a seat; set message_timeout of its ext_proc filter to more than `timeouts.queue`"
+                timeout_ms = timeout.as_millis(),
+                "all requests that waited for a seat were given up after the same time; if that is message_timeout of Envoy's ext_proc filter (200 ms by default), set it to more than `timeouts.queue`"
             );
         });
     }

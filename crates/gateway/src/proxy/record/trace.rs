@@ -137,6 +137,7 @@ impl RequestTrace {
                 status: record.status,
                 failure,
                 rejected: record.rejected,
+                via: record.via,
                 llm: record.line_tokens(),
                 wait,
                 call,

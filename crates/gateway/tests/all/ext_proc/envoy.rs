@@ -19,7 +19,7 @@ pub(super) struct Envoy {
     _folder: TempDir,
 }
 
-const SETTINGS: &str = include_str!("../../../../../deploy/envoy/envoy.yaml");
+pub(super) const SETTINGS: &str = include_str!("../../../../../deploy/envoy/envoy.yaml");
 
 /// The program, in the environment for Python packages. Says that the test does nothing, where there is none.
 fn program() -> Option<PathBuf> {

@@ -1,6 +1,8 @@
 //! Envoy forwards, and the gateway decides: requests over external processing (`docs/spec/ext_proc.md`, EP).
 
 mod envoy;
+mod files;
+mod http2;
 mod observe;
 mod protocol;
 mod services;
@@ -132,6 +134,10 @@ async fn a_client_that_leaves_gives_back_its_place() {
     deciding.done().await;
 }
 
+/// A name, an upstream, what is replaced in the settings of Envoy, the status, and how many connections the upstream gets from three requests: one
+/// for each try.
+type Becoming<'a> = (&'a str, Upstream, (&'a str, &'a str), u16, usize);
+
 /// EP-1: an upstream that closes, one that never responds, one that fails and is tried again, and a response of another filter.
 #[tokio::test]
 async fn whatever_becomes_of_a_request_its_seat_comes_back() {
@@ -141,9 +147,15 @@ async fn whatever_becomes_of_a_request_its_seat_comes_back() {
               abort: {http_status: 418, percentage: {numerator: 100, denominator: HUNDRED}}
           - name: envoy.filters.http.router\n";
     let route = "timeout: 60s";
-    let cases: [(&str, Upstream, (&str, &str), u16); 4] = [
-        ("closes", Upstream::new(|mut client, _| async move { drop(client.head().await) }).await, (route, route), 503),
-        ("never responds", Upstream::silent().await, (route, "timeout: 0.2s"), 504),
+    let cases: [Becoming<'_>; 4] = [
+        (
+            "closes",
+            Upstream::new(|mut client, _| async move { drop(client.head().await) }).await,
+            (route, route),
+            503,
+            3,
+        ),
+        ("never responds", Upstream::silent().await, (route, "timeout: 0.2s"), 504, 3),
         (
             "fails twice",
             Upstream::new(|mut client, number| async move {
@@ -154,16 +166,18 @@ async fn whatever_becomes_of_a_request_its_seat_comes_back() {
             .await,
             (route, "timeout: 60s, retry_policy: {retry_on: 5xx, num_retries: 5}"),
             200,
+            5,
         ),
-        ("another filter", Upstream::silent().await, ("          - name: envoy.filters.http.router\n", abort), 418),
+        ("another filter", Upstream::silent().await, ("          - name: envoy.filters.http.router\n", abort), 418, 0),
     ];
-    for (name, upstream, replaced, status) in cases {
+    for (name, upstream, replaced, status, tries) in cases {
         let deciding = Deciding::start(deciding(1)).await;
         let Some(envoy) = Envoy::start(upstream.address, deciding.address, &[replaced]).await else { return };
         for _ in 0..3 {
             assert_eq!(get(envoy.address, "/", "").await.status, status, "{name}");
             deciding.has(0, 0).await;
         }
+        assert_eq!(upstream.connections(), tries, "{name}");
         deciding.done().await;
     }
 }
@@ -310,21 +324,37 @@ async fn clients_that_leave_at_any_moment_leak_no_seat() {
     assert!((2..=SEATS).contains(&most), "{most} requests at the upstream");
 }
 
-/// EP-1: Envoy ends the stream early unless it is to tell of trailers. Where it lets the gateway choose, its own mode does not matter.
+/// EP-1: Envoy ends the stream early unless it is to tell of trailers. Where it lets the gateway choose, its own mode does not matter. The second mode
+/// is that of Envoy Gateway with `processingMode: {request: {}}`.
 #[tokio::test]
 async fn the_gateway_asks_for_the_mode_that_holds_a_seat() {
-    let upstream = Upstream::halting().await;
-    let deciding = Deciding::start(deciding(1)).await;
-    let replaced = [
-        ("response_trailer_mode: SEND", "response_trailer_mode: SKIP"),
-        ("response_header_mode: SKIP", "response_header_mode: SEND"),
-    ];
-    let Some(envoy) = Envoy::start(upstream.address, deciding.address, &replaced).await else { return };
-    let mut first = send(envoy.address, "/").await;
-    first.until(b"half").await;
-    let second = send(envoy.address, "/").await;
-    deciding.has(1, 1).await;
-    drop((first, second));
+    let no_trailers = ("response_trailer_mode: SEND", "response_trailer_mode: SKIP");
+    let heads = ("response_header_mode: SKIP", "response_header_mode: SEND");
+    for replaced in [&[no_trailers, heads][..], &[no_trailers]] {
+        let upstream = Upstream::halting().await;
+        let deciding = Deciding::start(deciding(1)).await;
+        let Some(envoy) = Envoy::start(upstream.address, deciding.address, replaced).await else { return };
+        let mut first = send(envoy.address, "/").await;
+        first.until(b"half").await;
+        let second = send(envoy.address, "/").await;
+        deciding.has(1, 1).await;
+        drop((first, second));
+        deciding.done().await;
+    }
+}
+
+/// EP-6: with `limits.headBytes`, a head that is longer gets the gateway's response, not an error of the stream.
+#[tokio::test]
+async fn ep_6_a_head_is_as_long_as_the_settings_allow() {
+    let upstream = Upstream::answering(|_| ok("")).await;
+    let mut settings = deciding(1);
+    settings.limits.head_bytes = 8192;
+    let deciding = Deciding::start(settings).await;
+    let Some(envoy) = Envoy::start(upstream.address, deciding.address, &[]).await else { return };
+    for (length, status) in [(6_000, 200), (9_000, 431)] {
+        let header = format!("X-Long: {}\r\n", "x".repeat(length));
+        assert_eq!(get(envoy.address, "/", &header).await.status, status);
+    }
     deciding.done().await;
 }
 

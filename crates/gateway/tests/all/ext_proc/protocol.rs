@@ -8,15 +8,23 @@ use http::{HeaderMap, Request};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{Deciding, deciding};
+use crate::authority::Authority;
 
 const PROCESS: &str = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
 
 /// What came back: the messages, and the status in headers or trailers.
 async fn call(address: SocketAddr, path: &str, body: Bytes) -> (Bytes, Option<String>) {
-    let stream = TcpStream::connect(address).await.unwrap();
+    call_on(TcpStream::connect(address).await.unwrap(), address, path, body).await
+}
+
+async fn call_on<S>(stream: S, address: SocketAddr, path: &str, body: Bytes) -> (Bytes, Option<String>)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     let request = Request::post(format!("http://{address}{path}")).header("content-type", "application/grpc");
@@ -114,5 +122,39 @@ async fn a_silent_stream_ends() {
     let response = sender.send_request(request).await.unwrap();
     let trailers = response.into_body().collect().await.unwrap().trailers().cloned().unwrap();
     assert_eq!(trailers["grpc-status"], "4");
+    deciding.done().await;
+}
+
+/// With TLS and `clientCa`, only an Envoy that shows a certificate of that authority is heard.
+#[tokio::test]
+async fn ep_6_only_a_trusted_envoy_may_ask() {
+    let (authority, stranger) = (Authority::new(), Authority::new());
+    authority.sign("server", "evenkeel.example");
+    authority.sign("envoy", "envoy.example");
+    stranger.sign("other", "envoy.example");
+    for end in ["pem", "key"] {
+        std::fs::copy(stranger.path(&format!("other.{end}")), authority.path(&format!("other.{end}"))).unwrap();
+    }
+    let mut settings = deciding(1);
+    settings.ext_proc.as_mut().unwrap().tls = Some(authority.listen());
+    let deciding = Deciding::start(settings).await;
+    let head = framed(0, &request_headers(&[(":method", "GET"), (":path", "/"), (":authority", "shop.example")]));
+    let connect = async |shows| authority.connect_to(deciding.address, "evenkeel.example", shows, &["h2"]).await;
+    let trusted = connect(Some("envoy")).await.unwrap();
+    let (messages, status) = call_on(trusted, deciding.address, PROCESS, head.clone()).await;
+    assert_eq!((messages.is_empty(), status.as_deref()), (false, Some("0")));
+    // Under TLS 1.3 a client learns that it is refused when it reads.
+    for shows in [Some("other"), None] {
+        if let Ok(mut stream) = connect(shows).await {
+            assert!(!matches!(stream.read(&mut [0; 9]).await, Ok(1..)), "{shows:?}");
+        }
+    }
+    // Nor does anybody get through without TLS.
+    let mut plain = TcpStream::connect(deciding.address).await.unwrap();
+    plain.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+    let mut told = Vec::new();
+    let _ = plain.read_to_end(&mut told).await;
+    // At most an alert of TLS.
+    assert!(told.is_empty() || told[0] == 0x15, "{told:?}");
     deciding.done().await;
 }
