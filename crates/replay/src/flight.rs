@@ -120,12 +120,13 @@ pub fn decide_again(flight: &Flight) -> Result<Agreement, Problems> {
         }
     };
     // Seats are divided from time to time, counted from when the server began.
-    let begin = flight.records.first().map_or(0, |first| first.at - first.at.rem_euclid(ADJUSTMENT_PERIOD));
+    let begin =
+        flight.records.first().map_or(0, |first| first.at.saturating_sub(first.at.rem_euclid(ADJUSTMENT_PERIOD)));
     let mut changes = flight.header.changes.iter().filter_map(|change| Some((change.at, change.seats?))).peekable();
     let mut unknown = Vec::new();
     for (number, record) in flight.records.iter().enumerate() {
         while let Some((at, seats)) = changes.next_if(|(at, _)| *at <= record.at) {
-            simulator.set_seats((at - begin).max(0), seats, &mut note);
+            simulator.set_seats(at.saturating_sub(begin).max(0), seats, &mut note);
         }
         let schema = flight.header.requests.get(record.request as usize).map_or("", |request| &*request.flow_schema);
         let found = simulator.configuration().schemas().iter().enumerate().find(|(_, one)| &*one.name == schema);
@@ -145,7 +146,7 @@ pub fn decide_again(flight: &Flight) -> Result<Agreement, Problems> {
             _ => record.wait_limit,
         };
         let new = NewRequest::new(number, service, record.work).patience(patience);
-        simulator.arrive(record.at - begin, class, new, &mut note);
+        simulator.arrive(record.at.saturating_sub(begin), class, new, &mut note);
     }
     simulator.drain(&mut note);
     Ok(compare(flight, &decided, &unknown))

@@ -7,6 +7,8 @@
 mod certificate;
 mod decode;
 mod engine;
+mod ext_proc;
+mod flight;
 mod http1;
 mod jwt;
 mod llm;
@@ -20,6 +22,8 @@ mod request;
 pub use certificate::certificate;
 pub use decode::decode;
 pub use engine::engine;
+pub use ext_proc::ext_proc;
+pub use flight::flight;
 pub use http1::{
     Reading, http1_chunks, http1_differential, http1_request, http1_response, requests_by_gateway, requests_by_hyper,
 };
