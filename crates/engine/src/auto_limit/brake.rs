@@ -96,7 +96,7 @@ impl AutoLimit {
             self.hold(now, 300 * MILLISECOND);
         } else {
             self.brake.usual_share = share;
-            self.limit = self.brake.limit_before;
+            self.limit = self.restored(self.brake.limit_before);
             self.brake.count = 0;
             self.ceiling = None;
             self.tell(now, before, LimitReason::BrakeReleased);

@@ -129,7 +129,7 @@ impl AutoLimit {
             Load::Burst => {
                 if load.calm >= 0.05 {
                     load.load = Load::Light;
-                    load.room = load.room_before_burst;
+                    load.room = if self.is_held_down { 1.0 } else { load.room_before_burst };
                 } else if now - load.burst_began >= OVERLOAD_AFTER && load.ended_in_burst >= 2.0 * seats {
                     load.load = Load::Overload;
                     if self.is_known {
@@ -166,7 +166,8 @@ impl AutoLimit {
         if matches!(self.phase, Phase::MeasuringBase | Phase::Trying) {
             // A search that did not end is void, but a start keeps what the load has asked for.
             let is_climbing_start = !self.is_known && self.search.is_upward();
-            self.limit = if is_climbing_start { self.limit.max(self.applied) } else { self.search.began_at };
+            self.limit =
+                self.restored(if is_climbing_start { self.limit.max(self.applied) } else { self.search.began_at });
         }
         self.load.load = Load::Light;
         self.load.light = Sums::default();

@@ -203,6 +203,7 @@ impl AutoLimit {
         if span > 0.0 {
             self.take_in(span, sample);
             self.relax_ceiling(now);
+            self.obey_hold(now);
             let has_braked = self.brake(now);
             let is_overload = self.judge_load(now, span, sample.sums.waited);
             if is_overload && !has_braked {
@@ -228,7 +229,8 @@ impl AutoLimit {
         self.floor = seats.max(1);
     }
 
-    /// Whether an outside signal asks for no more seats (AL-10). Fewer are still tried.
+    /// Whether an outside signal asks for no more seats (AL-10). Fewer are still tried. A trial or a probe with more seats that is under
+    /// way ends at the next tick.
     pub fn hold_down(&mut self, is_held_down: bool) {
         self.is_held_down = is_held_down;
     }
@@ -255,6 +257,23 @@ impl AutoLimit {
     /// The changes with this number or a higher one, with their numbers. The oldest are forgotten.
     pub fn changes_since(&self, number: u64) -> impl Iterator<Item = (u64, &LimitChange)> {
         self.changes.since(number)
+    }
+
+    /// Ends a trial or a probe with more seats that began before the outside signal (AL-10).
+    fn obey_hold(&mut self, now: Instant) {
+        if !self.is_held_down || whole_seats(self.applied) <= whole_seats(self.limit) {
+            return;
+        }
+        if self.phase == Phase::Trying {
+            self.refuse(now);
+        } else {
+            self.hold(now, 500 * MILLISECOND);
+        }
+    }
+
+    /// A limit that is to be restored: not above the present one while an outside signal asks for no more seats (AL-10).
+    fn restored(&self, limit: f64) -> f64 {
+        if self.is_held_down { limit.min(self.limit) } else { limit }
     }
 
     fn take_in(&mut self, span: f64, sample: &Sample) {

@@ -177,7 +177,7 @@ impl AutoLimit {
     }
 
     /// A trial was not taken, or cannot be made: the other direction once, then a smaller step.
-    fn refuse(&mut self, now: Instant) {
+    pub(super) fn refuse(&mut self, now: Instant) {
         if self.search.is_one_way && !self.search.has_moved {
             self.tell(now, self.limit, LimitReason::NotConfirmed);
             return self.hold(now, 500 * MILLISECOND);

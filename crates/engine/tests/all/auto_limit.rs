@@ -1,6 +1,6 @@
 //! The limit that finds itself holds its promises whatever happens (AL).
 
-use evenkeel_engine::auto_limit::{AutoLimit, Learnt, LimitReason, Sample, TICK};
+use evenkeel_engine::auto_limit::{AutoLimit, Learnt, LimitReason, Load, Phase, Sample, TICK};
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos};
 
 /// A service of which only the curve is known: the seat-time for a response by the seats in use.
@@ -18,24 +18,44 @@ impl<F: Fn(f64) -> f64> Curve<F> {
     }
 
     /// Runs an overload for some seconds.
-    #[expect(clippy::cast_possible_truncation, reason = "a span of some milliseconds")]
     fn overload(&mut self, seconds: f64) {
         let mut left = seconds / 0.005;
         while left > 0.0 {
             left -= 1.0;
-            let seats = self.limit.limit();
-            let cost = (self.cost)(f64::from(seats));
-            let mut sample = Sample::default();
-            sample.passed(TICK, seats, true);
-            self.remainder += 0.005 * f64::from(seats) / cost;
-            while self.remainder >= 1.0 {
-                self.remainder -= 1.0;
-                sample.ended(0, (cost * 1e9) as Nanos, 1, true);
-            }
-            self.now = self.now + TICK;
-            self.limit.tick(self.now, &sample, seats);
+            self.tick(true, true);
         }
     }
+
+    /// Runs an overload until something holds of the limit, for a minute at most.
+    fn overload_until(&mut self, holds: impl Fn(&AutoLimit) -> bool) {
+        let ticks = (0..12_000).take_while(|_| {
+            self.tick(true, true);
+            !holds(&self.limit)
+        });
+        assert!(ticks.count() < 12_000, "{:?}", self.limit.status());
+    }
+
+    /// Somebody waits for the time of a tick or nobody does, and requests end well or fail.
+    #[expect(clippy::cast_possible_truncation, reason = "a span of some milliseconds")]
+    fn tick(&mut self, somebody_waits: bool, is_good: bool) {
+        let seats = self.limit.limit();
+        let cost = (self.cost)(f64::from(seats));
+        let mut sample = Sample::default();
+        sample.passed(TICK, seats, somebody_waits);
+        self.remainder += 0.005 * f64::from(seats) / cost;
+        while self.remainder >= 1.0 {
+            self.remainder -= 1.0;
+            sample.ended(0, (cost * 1e9) as Nanos, 1, is_good);
+        }
+        self.now = self.now + TICK;
+        self.limit.tick(self.now, &sample, seats);
+    }
+}
+
+/// Whether a trial with more seats is under way.
+fn is_trying_more(limit: &AutoLimit) -> bool {
+    let status = limit.status();
+    status.phase == Phase::Trying && f64::from(status.applied) > status.limit + 1.0
 }
 
 /// AL-1: as long as each further seat brings as much as the others, the limit goes up; up to its bound.
@@ -91,6 +111,71 @@ fn a_limit_that_is_held_down_does_not_rise() {
     service.limit.hold_down(false);
     service.overload(60.0);
     assert!(service.limit.limit() > 40, "{:?}", service.limit.status());
+}
+
+/// AL-10: a trial with more seats that is under way when the outside signal comes is not taken, though it would have been.
+#[test]
+fn al_10_a_trial_upwards_ends_when_the_limit_is_held_down() {
+    let mut service = Curve::new(AutoLimit::new(1..=400, 10, None), |_| 0.01);
+    service.overload_until(is_trying_more);
+    let before = service.limit.status().limit;
+    service.limit.hold_down(true);
+    for tick in 0..2000 {
+        service.tick(true, true);
+        let status = service.limit.status();
+        assert!(status.limit <= before, "tick {tick}: {status:?}");
+        assert!(f64::from(status.applied) <= before, "tick {tick}: {status:?}");
+    }
+}
+
+/// AL-10: the same for a probe with more seats.
+#[test]
+fn al_10_a_probe_upwards_ends_when_the_limit_is_held_down() {
+    let learnt = Learnt { limit: 20.0, ln_cost: None, peak: 0.0 };
+    let mut service = Curve::new(AutoLimit::new(1..=400, 20, Some(learnt)), |seats| 0.01 * (seats / 20.0).max(1.0));
+    service.overload_until(|limit| limit.status().phase == Phase::ProbingUp);
+    let before = service.limit.status();
+    assert!(f64::from(before.applied) > before.limit, "{before:?}");
+    service.limit.hold_down(true);
+    service.tick(true, true);
+    let after = service.limit.status();
+    assert!(f64::from(after.applied) <= before.limit.round(), "{after:?}");
+}
+
+/// AL-10: when nobody waits any more, a start that climbs keeps the limit of its trial; but not while the limit is held down.
+#[test]
+fn al_10_the_end_of_an_overload_does_not_raise_a_limit_that_is_held_down() {
+    for is_held_down in [false, true] {
+        let mut service = Curve::new(AutoLimit::new(1..=400, 10, None), |_| 0.01);
+        service.overload_until(is_trying_more);
+        let before = service.limit.status().limit;
+        service.limit.hold_down(is_held_down);
+        while service.limit.status().load != Load::Light {
+            service.tick(false, true);
+        }
+        assert_eq!(service.limit.status().limit > before, !is_held_down, "{:?}", service.limit.status());
+    }
+}
+
+/// AL-10: a brake that did not help is released, but not while the limit is held down.
+#[test]
+fn al_10_a_brake_is_not_released_while_the_limit_is_held_down() {
+    for is_held_down in [false, true] {
+        let mut service = Curve::new(AutoLimit::new(1..=400, 100, None), |_| 0.01);
+        service.limit.hold_down(is_held_down);
+        let is_released = |limit: &AutoLimit| {
+            limit.changes_since(0).any(|(_, change)| matches!(change.reason, LimitReason::BrakeReleased))
+        };
+        for _ in 0..2000 {
+            service.tick(false, false);
+            if is_released(&service.limit) {
+                break;
+            }
+        }
+        assert!(is_released(&service.limit), "{:?}", service.limit.status());
+        let expected = if is_held_down { 12 } else { 100 };
+        assert_eq!(service.limit.limit(), expected, "{:?}", service.limit.status());
+    }
 }
 
 /// AL-6: the levels get what they need, whatever the limit believes.
@@ -159,7 +244,13 @@ fn check_history(seed: u64) {
     let mut limit = AutoLimit::new(3..=500, u32::try_from(random.below(600)).unwrap(), None);
     let (mut now, first) = (Instant::from_nanos(0), limit.limit());
     let (ends, failures, waits) = (1 + random.below(30), random.below(10), random.below(101));
+    let (holds, mut is_held_down) = (random.below(2) > 0, false);
     for _ in 0..random.below(400) {
+        if holds && random.below(30) == 0 {
+            is_held_down = !is_held_down;
+            limit.hold_down(is_held_down);
+        }
+        let before = limit.status();
         let mut sample = Sample::default();
         for class in 0..random.below(ends) {
             let seats = u32::try_from(random.below(5)).unwrap();
@@ -179,11 +270,13 @@ fn check_history(seed: u64) {
         let status = limit.status();
         assert!(status.limit.is_finite() && status.room.is_finite(), "seed {seed}: {status:?}");
         assert!(status.ceiling.is_none_or(f64::is_finite), "seed {seed}: {status:?}");
+        let is_higher = status.limit > before.limit || status.room > before.room;
+        assert!(!is_held_down || !is_higher, "seed {seed}: it rose while it was held down: {before:?}, {status:?}");
         assert!(somebody_waits || applied == first, "seed {seed}: it acted while nobody waited");
     }
 }
 
-/// AL-2, AL-6: never outside of the bounds, always a number, and nothing while nobody waits. `EVENKEEL_LIMIT_HISTORIES` says how many
+/// AL-2, AL-6, AL-10: never outside of the bounds, always a number, nothing while nobody waits, and no rise while it is held down. `EVENKEEL_LIMIT_HISTORIES` says how many
 /// histories are tried: after a change of the law a million, in a release build.
 #[test]
 fn any_history_keeps_the_promises() {
