@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use evenkeel_engine::Engine;
 use evenkeel_engine::auto_limit::{AutoLimit, Learnt, Sample, TICK};
 use evenkeel_engine::borrowing::SeatDivision;
+use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::{Instant, Nanos};
 
 /// How the seats of a server find themselves.
@@ -27,6 +28,17 @@ pub(crate) struct AutoSeats {
     sample: Sample,
     as_of: Nanos,
     applied: i64,
+    /// The seats of requests that have ended and linger.
+    lingering: u32,
+}
+
+/// What of the levels matters to the limit.
+#[derive(Debug, Clone, Copy, Default)]
+struct Usage {
+    /// The seats in use, and those of them in levels that have a limit.
+    seats: u32,
+    limited_seats: u32,
+    somebody_waits: bool,
 }
 
 // === impl AutoSettings ===
@@ -51,7 +63,7 @@ impl AutoSeats {
         let AutoSettings { bounds, start, learnt } = settings;
         let mut limit = AutoLimit::new(bounds, start, learnt);
         let applied = i64::from(limit.tick(Instant::default(), &Sample::default(), 0));
-        Self { limit, next_tick: TICK, sample: Sample::default(), as_of: 0, applied }
+        Self { limit, next_tick: TICK, sample: Sample::default(), as_of: 0, applied, lingering: 0 }
     }
 
     pub(crate) fn seats(&self) -> i64 {
@@ -62,32 +74,55 @@ impl AutoSeats {
     pub(crate) fn pass<P>(&mut self, now: Nanos, engine: &Engine<P, SeatDivision>) {
         let span = now - std::mem::replace(&mut self.as_of, now);
         if span > 0 {
-            let (seats, waits) = usage(engine);
-            self.sample.passed(span, seats, waits);
+            let usage = Usage::of(engine);
+            self.sample.passed(span, usage.seats, usage.somebody_waits);
+            if self.lingering > 0 {
+                self.sample.lingered(span, self.lingering);
+            }
         }
     }
 
+    /// A request has ended. What takes no seat says nothing about how many there should be.
     #[inline]
     pub(crate) fn ended(&mut self, class: usize, held: Nanos, seats: u32, is_good: bool) {
-        self.sample.ended(class, held, seats, is_good);
+        if seats > 0 {
+            self.sample.ended(class, held, seats, is_good);
+        }
+    }
+
+    /// A request that has ended keeps its seats for a while.
+    pub(crate) fn lingers(&mut self, seats: u32) {
+        self.lingering = self.lingering.saturating_add(seats);
+    }
+
+    /// A request that has lingered gave its seats back.
+    pub(crate) fn released(&mut self, seats: u32) {
+        self.lingering = self.lingering.saturating_sub(seats);
     }
 
     /// The limit looks at what has happened. Returns the seats if they change.
     pub(crate) fn tick<P>(&mut self, now: Instant, engine: &Engine<P, SeatDivision>) -> Option<i64> {
         self.next_tick = now.as_nanos() + TICK;
         let sample = std::mem::take(&mut self.sample);
-        let seats = i64::from(self.limit.tick(now, &sample, usage(engine).0));
+        self.limit.set_floor(engine.controller().seats_min());
+        let seats = i64::from(self.limit.tick(now, &sample, Usage::of(engine).limited_seats));
         let before = std::mem::replace(&mut self.applied, seats);
         (before != seats).then_some(seats)
     }
 }
 
-/// The seats in use, and whether somebody waits.
-fn usage<P>(engine: &Engine<P, SeatDivision>) -> (u32, bool) {
-    let (mut seats, mut waits) = (0, false);
-    for level in engine.levels() {
-        seats += level.queue_set.seats_in_use();
-        waits |= level.queue_set.waiting() > 0;
+// === impl Usage ===
+
+impl Usage {
+    fn of<P>(engine: &Engine<P, SeatDivision>) -> Self {
+        engine.levels().fold(Self::default(), |all, level| {
+            let seats = u32::try_from(level.queue_set.seats_in_use()).unwrap_or(u32::MAX);
+            let limited = if matches!(level.queue_set.mode(), Mode::Exempt) { 0 } else { seats };
+            Self {
+                seats: all.seats.saturating_add(seats),
+                limited_seats: all.limited_seats.saturating_add(limited),
+                somebody_waits: all.somebody_waits || level.queue_set.waiting() > 0,
+            }
+        })
     }
-    (u32::try_from(seats).unwrap_or(u32::MAX), waits)
 }

@@ -102,7 +102,8 @@ struct EngineEvents<T> {
     now: Nanos,
     started: Vec<Ticket>,
     rejected: Vec<(LevelId, Rejection, Job<T>)>,
-    released: Vec<LevelId>,
+    /// The levels of requests that have lingered, and their seats.
+    released: Vec<(LevelId, u32)>,
 }
 
 /// Requests that take longer than this are not waited for at the end.
@@ -315,6 +316,9 @@ impl<T: Copy> Simulator<T> {
             }
             None if account.is_some() => {
                 // The level is gone that it should have come to after it had waited for its rate.
+                if let Some(id) = account {
+                    self.accounts.refuse(id, now);
+                }
                 let end = End::Rejected { reason: Rejection::RateLimit, retry_after: SECOND };
                 outcomes.ended(Outcome { token, level: class.level, arrived, ended: self.now, end });
                 return None;
@@ -492,6 +496,9 @@ impl<T: Copy> Simulator<T> {
         let (seats, lingers) = (work.max_seats(), work.additional_latency);
         if let Some(auto) = &mut self.auto {
             auto.ended(job.schema, self.now - job.started, seats, is_good);
+            if lingers > 0 {
+                auto.lingers(seats);
+            }
         }
         let end = End::Completed { started: job.started, seats, lingers, has_failed: !is_good };
         outcomes.ended(self.outcome(job, ticket.level, end));
@@ -520,7 +527,10 @@ impl<T: Copy> Simulator<T> {
     /// Processes the effects of the engine.
     fn settle(&mut self, outcomes: &mut impl Outcomes<T>) {
         // A rejection starts no request, so that nothing is added meanwhile.
-        while let Some(level) = self.happened.released.pop() {
+        while let Some((level, seats)) = self.happened.released.pop() {
+            if let Some(auto) = &mut self.auto {
+                auto.released(seats);
+            }
             self.look_at(level, 1);
         }
         // A request that takes fewer seats than it waited for may let others start.
@@ -664,7 +674,7 @@ impl<T: Copy> EngineEffects<Job<T>> for EngineEvents<T> {
     fn timed_out(&mut self, level: LevelId, ended: Ended<Job<T>>) {
         match ended.phase {
             Phase::Waiting => self.rejected.push((level, Rejection::TimeOut, ended.payload)),
-            Phase::Executing | Phase::Lingering => self.released.push(level),
+            Phase::Executing | Phase::Lingering => self.released.push((level, ended.work.max_seats())),
         }
     }
 }

@@ -55,7 +55,13 @@ impl Sample {
     /// is any number that requests of the same kind share, such as that of the flow schema (AL-9).
     #[inline]
     pub fn ended(&mut self, class: usize, held: Nanos, seats: u32, is_good: bool) {
-        let seat_seconds = seconds(held) * f64::from(seats);
+        self.ended_with(class, seat_time(held, seats), is_good);
+    }
+
+    /// The same for a request whose seats changed while it ran: it held them for so much seat-time in all.
+    #[inline]
+    pub fn ended_with(&mut self, class: usize, seat_time: Nanos, is_good: bool) {
+        let seat_seconds = seconds(seat_time);
         let square = seat_seconds * seat_seconds;
         let good = f64::from(u8::from(is_good));
         self.sums.good += good;
@@ -69,7 +75,13 @@ impl Sample {
     /// the seats brought nothing, so the good responses cost that in addition.
     #[inline]
     pub fn left(&mut self, held: Nanos, seats: u32) {
-        self.sums.seat_seconds += seconds(held) * f64::from(seats);
+        self.left_with(seat_time(held, seats));
+    }
+
+    /// The same for a request whose seats changed while it ran.
+    #[inline]
+    pub fn left_with(&mut self, seat_time: Nanos) {
+        self.sums.seat_seconds += seconds(seat_time);
     }
 
     /// Time passed in which so many seats were in use, and somebody waited or not.
@@ -130,6 +142,11 @@ impl ClassSums {
         self.seat_seconds += more.seat_seconds;
         self.squares += more.squares;
     }
+}
+
+/// So many seats for so long.
+fn seat_time(held: Nanos, seats: u32) -> Nanos {
+    held.saturating_mul(seats.into())
 }
 
 /// A span of time in seconds; one that runs backwards has none.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::float_cmp, clippy::cast_precision_loss, reason = "tests of exact figures")]
 
+mod auto_seats;
 mod clients;
 mod costs;
 mod examples;

@@ -7,6 +7,7 @@
 
 mod finder;
 mod pulse;
+mod resized;
 mod state;
 mod sums;
 

@@ -7,6 +7,7 @@ use evenkeel_engine::auto_limit::Sample;
 use evenkeel_engine::time::Instant;
 
 use super::Pulse;
+use super::resized::ResizedRequests;
 use crate::control::events::{Event, EventKind, LevelNumbers, RunEnd};
 
 /// Sums up what happens in a level between two looks of the limit: additions only, whatever happens (AL-8).
@@ -18,6 +19,8 @@ pub(crate) struct LevelSums {
     waits: bool,
     /// The seats of requests that have ended and linger.
     lingering: u32,
+    /// The requests whose seats have changed while they run.
+    resized: ResizedRequests,
     /// The class of the first flow schema of the level (AL-9).
     first_class: usize,
     pulse: Arc<Pulse>,
@@ -36,6 +39,7 @@ impl LevelSums {
             seats_in_use: 0,
             waits: false,
             lingering: 0,
+            resized: ResizedRequests::default(),
             first_class: id.index().wrapping_mul(CLASSES_OF_LEVEL),
             pulse: Arc::clone(pulse),
         }
@@ -53,11 +57,12 @@ impl LevelSums {
                 EventKind::Finished { ran, lingers, end, .. } => {
                     // What takes no seat says nothing about how many there should be.
                     if event.seats > 0 {
+                        let seat_time = self.resized.seat_time(event, ran);
                         let class = self.first_class.wrapping_add(event.series as usize);
                         match end {
-                            RunEnd::Left => self.sample.left(ran, event.seats),
+                            RunEnd::Left => self.sample.left_with(seat_time),
                             RunEnd::Done | RunEnd::Failed => {
-                                self.sample.ended(class, ran, event.seats, end == RunEnd::Done);
+                                self.sample.ended_with(class, seat_time, end == RunEnd::Done);
                             }
                         }
                     }
@@ -70,6 +75,7 @@ impl LevelSums {
                     self.pass(event.at);
                     self.lingering = self.lingering.saturating_sub(event.seats);
                 }
+                EventKind::Resized { before } => self.resized.note(event, before),
                 _ => {}
             }
             if event.level.is_last {
