@@ -110,6 +110,8 @@ pub(crate) struct Costing<'a> {
     pub(crate) route: RouteCost<'a>,
     /// Who counts its cost, and the head that it is told of.
     pub(crate) source: Option<(&'a dyn CountCost, &'a Parts)>,
+    /// The meter of a request that comes in again, if it has one.
+    pub(crate) made: Option<&'a Mutex<Option<Meter>>>,
 }
 
 /// The meter of a request.
@@ -126,9 +128,24 @@ impl<'a> RouteCost<'a> {
 
 // === impl Costing ===
 
-impl Costing<'_> {
+impl<'a> Costing<'a> {
+    /// What is known of the cost of a request that comes in again: its meter, if it has one, waits here.
+    pub(crate) fn again(route: RouteCost<'a>, made: &'a Mutex<Option<Meter>>) -> Self {
+        Self { route, source: None, made: Some(made) }
+    }
+
+    /// The meter of a request that comes in again waits until the request gets in.
+    pub(crate) fn keep_meter(&self, meter: Option<Meter>) {
+        if let (Some(made), Some(meter)) = (self.made, meter) {
+            *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(meter);
+        }
+    }
+
     /// The meter of the request, if its cost is counted in this.
     pub(crate) fn meter(&self, unit: Option<&CostUnit>) -> Option<Meter> {
+        if let Some(made) = self.made.filter(|_| unit == Some(&CostUnit::Tokens)) {
+            return made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
         let (source, parts) = self.source.filter(|_| unit == Some(&CostUnit::Tokens))?;
         source.arrive(parts).map(|meter| Meter(Mutex::new(meter)))
     }

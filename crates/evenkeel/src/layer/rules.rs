@@ -147,7 +147,7 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
             watches,
             times: parts.extensions.get(),
             is_within_rate: false,
-            costing: Costing { route: self.work.route_cost(extra), source },
+            costing: Costing { route: self.work.route_cost(extra), source, made: None },
         });
         // Asked for after it has taken its part.
         let rate_fields = if self.settings.tells_rates { self.settings.flow.rate_fields(attributes) } else { None };

@@ -1,11 +1,15 @@
 //! Costs and rates in the simulator (CO-6): a workload says what requests cost, and the same accounts count as in a server.
 
+use std::cell::RefCell;
+
 use evenkeel_api::Preset;
 use evenkeel_api::decode::{Manifest, Strictness};
 use evenkeel_engine::controller::Objects;
+use evenkeel_engine::time::{MILLISECOND, SECOND};
+use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
 use evenkeel_sim::report::{FlowReport, Report};
 use evenkeel_sim::workload::Workload;
-use evenkeel_sim::{Scenario, ServerSettings, run};
+use evenkeel_sim::{End, NewRequest, Outcome, Scenario, ServerSettings, Simulator, run};
 
 fn objects(annotations: &str) -> Objects {
     let text = format!(
@@ -113,6 +117,36 @@ fn rl_3_a_rate_of_bytes_is_corrected_when_they_are_known() {
     let report = simulate("evenkeel.dev/rate: 10000/s;unit=bytes;burst=20000", 120, flows);
     let per_second = flow(&report, "exports").figures.cost.unwrap() / 110.0;
     assert!((9500.0..10_500.0).contains(&per_second), "{per_second}");
+}
+
+/// The level is gone that a request should come to after it has waited for its rate: the request gives back what it took.
+#[test]
+fn rl_2_a_request_whose_level_went_away_gives_back_what_it_took_of_the_rate() {
+    let rate = objects("evenkeel.dev/rate: 1/s;burst=1");
+    let mut settings = ServerSettings::new(100);
+    settings.preset = Preset::Plain;
+    let mut simulator: Simulator<u32> = Simulator::new(settings, rate.clone());
+    let ends = RefCell::new(Vec::new());
+    let note = |outcome: Outcome<u32>| ends.borrow_mut().push((outcome.token, outcome.ended, outcome.end));
+    let arrive = |simulator: &mut Simulator<u32>, at, token| {
+        let user = User::new("alice", ["system:authenticated"]);
+        let request = RequestInfo::for_path("get", "/orders");
+        let attributes = Attributes { user: &user, request: &request };
+        let class = simulator.classify(attributes);
+        let key = simulator.account_key(attributes, class);
+        let new = NewRequest::new(token, 10 * MILLISECOND, WorkEstimate::ONE_SEAT).patience(15 * SECOND);
+        simulator.arrive(at, class, new.cost(None, key), &mut { note });
+    };
+    arrive(&mut simulator, 0, 1);
+    arrive(&mut simulator, 0, 2);
+    simulator.apply(SECOND / 2, Objects::from(Preset::Plain), &mut { note });
+    simulator.apply(SECOND + 100 * MILLISECOND, rate, &mut { note });
+    arrive(&mut simulator, SECOND + 200 * MILLISECOND, 3);
+    simulator.run_until(2 * SECOND, &mut { note });
+    let ends = ends.into_inner();
+    let end_of = |token| ends.iter().find(|(of, ..)| *of == token).unwrap_or_else(|| panic!("{token}: {ends:?}"));
+    assert!(matches!(end_of(2), (_, SECOND, End::Rejected { .. })), "{ends:?}");
+    assert_eq!(end_of(3).1, SECOND + 210 * MILLISECOND, "the rate has room for it: {ends:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use evenkeel_engine::{Attributes, FlowRate, Schema, WorkEstimate};
 use http::HeaderName;
 
 use super::ledgers::{CostLedger, RateLedger};
+use super::request_account::Taken;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The accounts of a flow schema under one set of objects, for requests whose costs are counted in one unit.
@@ -114,6 +115,13 @@ impl SchemaAccounts {
     pub(crate) fn correct(&self, flow: u64, more: i64, now: Instant) {
         if let (Some(FlowRate { limit, .. }), Some(ledger)) = (&self.rate, &self.rates) {
             ledger.stamps.correct(limit, flow, more, now);
+        }
+    }
+
+    /// A request that got nowhere gives back what it took of the rate.
+    pub(crate) fn give_back(&self, taken: Taken, now: Instant) {
+        if taken.amount > 0 {
+            self.correct(taken.flow, -i64::try_from(taken.amount).unwrap_or(i64::MAX), now);
         }
     }
 

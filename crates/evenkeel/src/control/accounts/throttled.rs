@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use evenkeel_api::Preset;
+use evenkeel_api::annotations::CostUnit;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{RequestInfo, User, WorkEstimate};
@@ -56,6 +57,9 @@ pub(crate) struct ThrottledRequest {
     pub(crate) watches: Option<u64>,
     pub(crate) times: Option<Arc<SeatTimes>>,
     pub(crate) account: Option<ReusedBox<RequestAccount>>,
+    /// What its route says of its cost.
+    pub(crate) unit: Option<CostUnit>,
+    pub(crate) route: Option<u64>,
 }
 
 /// When and where a request waits.
@@ -157,9 +161,7 @@ impl Drop for Throttled {
     fn drop(&mut self) {
         let Some(request) = self.request.take() else { return };
         self.note_end_of_wait();
-        let now = self.destination.upkeep.clock.now();
-        let more = i64::try_from(self.taken.amount).unwrap_or(i64::MAX);
-        self.accounts.correct(self.taken.flow, -more, now);
+        self.accounts.give_back(self.taken, self.destination.upkeep.clock.now());
         self.note_left(&request);
     }
 }

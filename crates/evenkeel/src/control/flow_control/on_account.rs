@@ -12,12 +12,13 @@ use evenkeel_engine::{Attributes, Classification, FlowRate, LevelInfo, WorkEstim
 use super::FlowControl;
 use crate::control::accounts::{RequestAccount, SchemaAccounts, Taken, Throttled, ThrottledRequest, Wait};
 use crate::control::admit::{ArrivalOutcome, Waiting};
-use crate::control::cost_source::Costing;
+use crate::control::cost_source::{Costing, RouteCost};
 use crate::control::rejected::Rejected;
 use crate::control::request::{Details, Incoming, Patience};
 use crate::control::reused_box::ReusedBox;
 use crate::control::snapshot::Destination;
 use crate::control::trace;
+use crate::sync::Mutex;
 
 // === impl FlowControl ===
 
@@ -67,11 +68,16 @@ impl FlowControl {
                 Err(over) => return self.reject_over_rate(request, class, destination, work, (&rate, over)),
             }
         }
-        let place = self.enter(request, class, destination, work, account(taken));
-        if matches!(place, Some(ArrivalOutcome::Rejected(_)) | None) && taken.amount > 0 {
+        let mut account = account(taken);
+        let place = self.enter(request, class, destination, work, &mut account);
+        if matches!(place, Some(ArrivalOutcome::Rejected(_)) | None) {
             // It did not get anywhere, or comes here again.
-            let taken_back = i64::try_from(taken.amount).unwrap_or(i64::MAX);
-            accounts.correct(flow, -taken_back, destination.upkeep.clock.now());
+            accounts.give_back(taken, destination.upkeep.clock.now());
+        }
+        if place.is_none()
+            && let Some(account) = &mut account
+        {
+            request.costing.keep_meter(account.meter.take());
         }
         place
     }
@@ -140,6 +146,8 @@ impl<E> Incoming<'_, E> {
             watches: self.watches,
             times: self.times.cloned(),
             account,
+            unit: self.costing.route.unit.cloned(),
+            route: self.costing.route.route,
         }
     }
 }
@@ -192,7 +200,8 @@ impl Throttled {
         let mut request = self.take_request()?;
         let now: Instant = self.destination.upkeep.clock.now();
         let waited = Duration::from_nanos((now - self.arrived).max(0).unsigned_abs());
-        let (work, account) = (request.work, request.account.take());
+        let (work, mut account) = (request.work, request.account.take());
+        let meter = Mutex::new(None);
         let patience = request.patience_after(waited);
         let incoming = Incoming {
             attributes: Attributes { user: &request.user, request: &request.info },
@@ -204,11 +213,18 @@ impl Throttled {
             watches: request.watches,
             times: request.times.as_ref(),
             is_within_rate: true,
-            costing: Costing::default(),
+            costing: Costing::again(RouteCost::new(request.unit.as_ref(), request.route), &meter),
         };
         let class = request.class(&self.destination);
-        let place = self.flow_control.enter(&incoming, &class, &self.destination, work, account);
-        // The level is gone, and the request is classified anew by what is left of it.
-        Some(place.unwrap_or_else(|| self.flow_control.take_in(&incoming)))
+        let place = self.flow_control.enter(&incoming, &class, &self.destination, work, &mut account);
+        let place = place.unwrap_or_else(|| {
+            // The level is gone, and the request is classified anew by what is left of it.
+            incoming.costing.keep_meter(account.as_mut().and_then(|account| account.meter.take()));
+            self.flow_control.take_in(&incoming)
+        });
+        if matches!(place, ArrivalOutcome::Rejected(_)) {
+            self.accounts.give_back(self.taken, now);
+        }
+        Some(place)
     }
 }

@@ -74,7 +74,7 @@ impl FlowControl {
             watches,
             times: times.as_ref(),
             is_within_rate: false,
-            costing: Costing { route: work.route_cost(&()), source: None },
+            costing: Costing { route: work.route_cost(&()), source: None, made: None },
         })
     }
 
@@ -105,10 +105,10 @@ impl FlowControl {
             return self.try_admit_on_account(request, &class, destination, accounts);
         }
         let work = request.work_in(class.schema);
-        self.enter(request, &class, destination, work, None)
+        self.enter(request, &class, destination, work, &mut None)
     }
 
-    /// A request that is classified and estimated comes to its level. `None` if the level was removed.
+    /// A request that is classified and estimated comes to its level. `None` if the level was removed: its account stays where it is then.
     #[inline]
     pub(super) fn enter<E: Fn(&LevelInfo) -> WorkEstimate>(
         &self,
@@ -116,7 +116,7 @@ impl FlowControl {
         class: &Classification<'_>,
         destination: &Arc<Destination>,
         work: WorkEstimate,
-        account: Option<ReusedBox<RequestAccount>>,
+        account: &mut Option<ReusedBox<RequestAccount>>,
     ) -> Option<ArrivalOutcome> {
         let Destination { level, upkeep, long_running, .. } = &**destination;
         let mut wakers = Wakers::default();
@@ -184,7 +184,7 @@ impl FlowControl {
             times: request.times.cloned(),
             has_expired: false,
             end: AtomicU8::new(events::RunEnd::default().number()),
-            account,
+            account: account.take(),
         });
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);
