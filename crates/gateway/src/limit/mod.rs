@@ -36,7 +36,7 @@ pub(crate) async fn look_after(flow: FlowControl, limit: LimitConfig) {
 
 /// Keeps what was learnt, as the gateway stops.
 pub(crate) fn keep_now(flow: &FlowControl, limit: &LimitConfig) {
-    if let (Some(file), Some(learnt)) = (StateFile::new(limit), flow.learnt_limit()) {
-        file.write_or_warn(learnt);
+    if let Some(file) = StateFile::new(limit) {
+        file.write_or_warn(flow);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use evenkeel::FlowControl;
@@ -28,13 +29,21 @@ struct Kept {
     saved_at: u64,
 }
 
+/// The last time that the gateway wrote the file, or tried to.
+#[derive(Debug, Clone, Copy)]
+struct Attempt {
+    /// `None` if it failed.
+    written: Option<Learnt>,
+    at: Instant,
+}
+
 /// The version of the format.
 const VERSION: u32 = 1;
 /// No file of ours is longer.
 const BYTES_MAX: usize = 4096;
 /// How often the gateway looks whether the limit is another.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often it writes what changes in the figures beside the limit.
+/// How often it writes what changes in the figures beside the limit, and how soon it tries again what failed.
 const WRITE_EVERY: Duration = Duration::from_secs(10);
 
 // === impl StateFile ===
@@ -83,26 +92,33 @@ impl StateFile {
     pub(crate) async fn keep(self, flow: &FlowControl) {
         let mut looks = tokio::time::interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut written, mut written_at) = (None, Instant::now());
+        let mut last = None;
         loop {
             looks.tick().await;
             let Some(learnt) = flow.learnt_limit() else { continue };
-            let is_moved = written.is_none_or(|before: Learnt| whole(before.limit) != whole(learnt.limit));
-            if is_moved || written_at.elapsed() >= WRITE_EVERY && written != Some(learnt) {
-                let file = self.clone();
-                // If it fails, there is a warning, and another attempt when the limit changes again.
-                let _ = tokio::task::spawn_blocking(move || file.write_or_warn(learnt)).await;
-                (written, written_at) = (Some(learnt), Instant::now());
+            if last.is_none_or(|last: Attempt| last.is_followed_by(&learnt)) {
+                let (file, flow) = (self.clone(), flow.clone());
+                let written = tokio::task::spawn_blocking(move || file.write_or_warn(&flow)).await.ok().flatten();
+                last = Some(Attempt { written, at: Instant::now() });
             }
         }
     }
 
-    pub(crate) fn write_or_warn(&self, learnt: Learnt) {
-        if let Err(error) = self.write(learnt) {
-            let (path, advice) = (self.0.display(), evenkeel_files::advice(&error));
-            tracing::warn!(
-                "cannot write {path}: {error}; {advice}. What the limit has learnt is lost at the next start"
-            );
+    /// Writes what the limit has learnt by now. Returns that; `None` if there is nothing, or with a warning if it cannot be written.
+    pub(crate) fn write_or_warn(&self, flow: &FlowControl) -> Option<Learnt> {
+        // One at a time, and what is newest then: the gateway may stop while another thread writes.
+        static WRITING: Mutex<()> = Mutex::new(());
+        let _turn = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let learnt = flow.learnt_limit()?;
+        match self.write(learnt) {
+            Ok(()) => Some(learnt),
+            Err(error) => {
+                let (path, advice) = (self.0.display(), evenkeel_files::advice(&error));
+                tracing::warn!(
+                    "cannot write {path}: {error}; {advice}. What the limit has learnt is lost at the next start"
+                );
+                None
+            }
         }
     }
 
@@ -117,6 +133,16 @@ impl StateFile {
         file.write_all(b"\n")?;
         file.sync_all()?;
         std::fs::rename(&beside, &self.0)
+    }
+}
+
+// === impl Attempt ===
+
+impl Attempt {
+    /// Whether it is time to write this. After a failure it is tried again, though nothing has changed.
+    fn is_followed_by(&self, learnt: &Learnt) -> bool {
+        let is_moved = self.written.is_some_and(|before| whole(before.limit) != whole(learnt.limit));
+        is_moved || self.at.elapsed() >= WRITE_EVERY && self.written != Some(*learnt)
     }
 }
 
@@ -150,6 +176,41 @@ mod tests {
         file.write(other).unwrap();
         assert_eq!(file.read(), Some(other));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    /// AL-3: what could not be written is tried again, though the limit has not changed.
+    #[tokio::test(start_paused = true)]
+    async fn al_3_a_failed_write_is_tried_again() {
+        let flow = FlowControl::builder().server_concurrency_auto(1..=1000).learnt_limit(LEARNT).build();
+        let folder = tempfile::tempdir().unwrap();
+        let file = StateFile(folder.path().join("later").join("limit.json"));
+        let failed = Attempt { written: file.write_or_warn(&flow), at: Instant::now() };
+        assert_eq!(failed.written, None);
+        assert!(!failed.is_followed_by(&LEARNT), "not at once");
+        tokio::time::advance(WRITE_EVERY).await;
+        assert!(failed.is_followed_by(&LEARNT));
+        std::fs::create_dir(folder.path().join("later")).unwrap();
+        let written = Attempt { written: file.write_or_warn(&flow), at: Instant::now() };
+        assert_eq!((written.written, file.read()), (Some(LEARNT), Some(LEARNT)));
+        tokio::time::advance(WRITE_EVERY).await;
+        assert!(!written.is_followed_by(&LEARNT), "nothing has changed");
+        assert!(written.is_followed_by(&Learnt { limit: 38.0, ..LEARNT }));
+    }
+
+    /// AL-3: writers take turns, and leave nothing beside the file.
+    #[test]
+    fn al_3_two_that_write_at_once_leave_a_whole_file() {
+        let flow =
+            FlowControl::builder().server_concurrency_auto(1..=1000).learnt_limit(LEARNT).drive_by_hand().build();
+        let folder = tempfile::tempdir().unwrap();
+        let file = StateFile(folder.path().join("limit.json"));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..20).for_each(|_| assert_eq!(file.write_or_warn(&flow), Some(LEARNT))));
+            }
+        });
+        assert_eq!(file.read(), Some(LEARNT));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     /// AL-3: a bad file is a cold start.
