@@ -41,8 +41,9 @@ const TOO_HIGH: f64 = 3.0;
 /// A jump of the logarithm of the seat-time for a response that begins a search, if it is seen twice.
 const JUMP: f64 = 0.25;
 
-/// So much more, three times, is believed at once.
-const JUMP_AT_ONCE: f64 = 1.1;
+/// So much more, three times, is looked at after one turnover. It has to be seen twice all the same: a single odd window may be a pause of
+/// the service, and changes nothing (AL-11).
+const JUMP_FAST: f64 = 1.1;
 
 // === impl Probing ===
 
@@ -74,7 +75,7 @@ impl AutoLimit {
     /// Holds the limit, until it is time for a pair of probes.
     pub(super) fn hold_on(&mut self, now: Instant, turnovers: f64) {
         let window = self.window;
-        let is_much_dearer = || self.probing.usual.is_some_and(|usual| window.ln_cost() - usual > JUMP_AT_ONCE);
+        let is_much_dearer = || self.probing.usual.is_some_and(|usual| window.ln_cost() - usual > JUMP_FAST);
         let is_enough = turnovers >= 2.0 || turnovers >= 1.0 && is_much_dearer();
         if window.sums.seconds >= 0.1 && window.sums.good >= 20.0 && is_enough {
             self.load.note_throughput(window.sums.good / window.sums.seconds);
@@ -188,7 +189,7 @@ impl AutoLimit {
             self.probing.odd = 0;
             return false;
         }
-        self.probing.odd += if change > JUMP_AT_ONCE { 2 } else { 1 };
+        self.probing.odd += 1;
         self.probing.first = None;
         if self.probing.odd < 2 {
             self.hold(now, 0);

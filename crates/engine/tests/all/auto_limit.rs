@@ -178,6 +178,127 @@ fn al_10_a_brake_is_not_released_while_the_limit_is_held_down() {
     }
 }
 
+/// AL-11: a pause of the service, after which all requests inside end late and together, changes nothing.
+#[test]
+fn al_11_a_pause_of_the_service_changes_nothing() {
+    let learnt = Learnt { limit: 20.0, ln_cost: Some(0.01_f64.ln()), peak: 2000.0 };
+    for pause in [20, 40, 100, 400] {
+        let cost = |seats: f64| 0.01 * (seats / 20.0).max(1.0);
+        let mut service = Curve::new(AutoLimit::new(1..=400, 20, Some(learnt)), cost);
+        service.overload(30.0);
+        let before = service.limit.status().limit;
+        let seats = service.limit.limit();
+        for tick in 0..pause {
+            let mut sample = Sample::default();
+            sample.passed(TICK, seats, true);
+            if tick == pause - 1 {
+                for _ in 0..seats {
+                    sample.ended(0, 10 * MILLISECOND + Nanos::from(pause) * TICK, 1, true);
+                }
+            }
+            service.now = service.now + TICK;
+            service.limit.tick(service.now, &sample, seats);
+        }
+        let told = service.limit.changes_since(0).count();
+        service.overload(2.0);
+        let mut after = service.limit.changes_since(told as u64).map(|(_, change)| change.reason);
+        assert!(!after.any(|reason| matches!(reason, LimitReason::Search(_))), "{pause} ticks");
+        let limit = service.limit.status().limit;
+        assert!((limit / before).ln().abs() < 0.05, "{pause} ticks: {before} and {limit}");
+    }
+}
+
+/// AL-11: `N` is seats in use, so requests of four seats each get as many seats as requests of one.
+#[test]
+fn al_11_wide_requests_count_by_their_seats() {
+    // Each seat adds to the throughput up to 20, and nothing beyond.
+    let mut limit = AutoLimit::new(1..=1000, 8, None);
+    let (mut now, mut remainder) = (Instant::from_nanos(0), 0.0);
+    for _ in 0..12_000 {
+        let seats = limit.limit();
+        let (requests, time) = (f64::from(seats / 4).max(1.0), 0.01 * (f64::from(seats) / 20.0).max(1.0));
+        let mut sample = Sample::default();
+        sample.passed(TICK, seats, true);
+        remainder += 0.005 * requests / time;
+        while remainder >= 1.0 {
+            remainder -= 1.0;
+            #[expect(clippy::cast_possible_truncation, reason = "some milliseconds")]
+            sample.ended(0, (time * 1e9) as Nanos, 4, true);
+        }
+        now = now + TICK;
+        limit.tick(now, &sample, seats);
+    }
+    assert!((15..=28).contains(&limit.limit()), "{:?}", limit.status());
+}
+
+/// AL-11: streams that last hold seats and end rarely. They are in use all the time, and the limit of the rest is found beside them.
+#[test]
+fn al_11_streams_that_last_do_not_mislead() {
+    // Ten streams hold a seat each; of the other seats, 20 bring responses.
+    let mut limit = AutoLimit::new(1..=1000, 15, None);
+    let (mut now, mut remainder) = (Instant::from_nanos(0), 0.0);
+    for tick in 0..24_000 {
+        let seats = limit.limit();
+        let others = f64::from(seats.saturating_sub(10)).max(1.0);
+        let time = 0.01 * (others / 20.0).max(1.0);
+        let mut sample = Sample::default();
+        sample.passed(TICK, seats, true);
+        remainder += 0.005 * others / time;
+        while remainder >= 1.0 {
+            remainder -= 1.0;
+            #[expect(clippy::cast_possible_truncation, reason = "some milliseconds")]
+            sample.ended(0, (time * 1e9) as Nanos, 1, true);
+        }
+        if tick % 1200 == 1199 {
+            // A stream of a minute ends, and another one begins.
+            sample.ended(1, 60_000 * MILLISECOND, 1, true);
+        }
+        now = now + TICK;
+        limit.tick(now, &sample, seats);
+    }
+    assert!((22..=45).contains(&limit.limit()), "{:?}", limit.status());
+}
+
+/// AL-9: requests of another class become frequent and rare again in the middle of everything, and the service is the same. The limit stays.
+#[test]
+fn al_9_a_shift_of_shares_between_classes_is_no_change_of_the_service() {
+    let found = |classes: [usize; 2]| {
+        let mut limit = AutoLimit::new(1..=1000, 20, None);
+        let (mut now, mut work) = (Instant::from_nanos(0), 0.0);
+        let mut random = Random(7);
+        let (mut furthest, mut dear_share) = (0.0_f64, 0);
+        for tick in 0..24_000_u32 {
+            // The share of dear requests goes up and down while trials and probes run.
+            if tick % 40 == 0 {
+                dear_share = 5 + random.below(20);
+            }
+            let seats = limit.limit();
+            let slowdown = (f64::from(seats) / 20.0).max(1.0);
+            let mut sample = Sample::default();
+            sample.passed(TICK, seats, true);
+            work += 0.005 * f64::from(seats) / slowdown;
+            loop {
+                let (class, own) = if random.below(100) < dear_share { (classes[1], 0.03) } else { (classes[0], 0.01) };
+                if work < own {
+                    break;
+                }
+                work -= own;
+                #[expect(clippy::cast_possible_truncation, reason = "some milliseconds")]
+                sample.ended(class, (own * slowdown * 1e9) as Nanos, 1, true);
+            }
+            now = now + TICK;
+            limit.tick(now, &sample, seats);
+            if tick > 6000 {
+                furthest = furthest.max((limit.status().limit / 20.0).ln().abs());
+            }
+        }
+        furthest
+    };
+    let (apart, together) = (found([0, 1]), found([0, 0]));
+    assert!(apart < 0.3, "{apart} with classes, {together} without");
+    assert!(apart < together, "{apart} with classes, {together} without");
+}
+
 /// AL-6: the levels get what they need, whatever the limit believes.
 #[test]
 fn floors_of_levels_win() {
