@@ -34,6 +34,8 @@ pub(crate) struct Interpreted<'r> {
     pub(crate) work: Option<WorkEstimate>,
     /// How long the request waits at most, if its route says that.
     pub(crate) wait_limit: Option<Nanos>,
+    /// The number of its route, if it is known by one.
+    pub(crate) route: Option<u64>,
 }
 
 // === impl Interpreter ===
@@ -64,8 +66,8 @@ impl Interpreter {
             Action::Method(method) => Cow::Borrowed(&**method),
         };
         if let Some(found) = self.routes.as_ref().and_then(|routes| routes.find(&method, &record.target)) {
-            let RoutedRequest { info, work, occupancy, wait_limit } = found;
-            return Ok(Interpreted { info, occupancy, work: Some(work), wait_limit });
+            let RoutedRequest { info, work, occupancy, wait_limit, route } = found;
+            return Ok(Interpreted { info, occupancy, work: Some(work), wait_limit, route });
         }
         let mut info = match &self.digest {
             Digest::Kubernetes(kubernetes) => kubernetes.digest(&method, &record.target)?,
@@ -75,7 +77,7 @@ impl Interpreter {
             info.verb = Cow::Borrowed(verb);
         }
         let occupancy = if self.is_kubernetes() { Occupancy::kubernetes(&info) } else { Occupancy::ToTheEnd };
-        Ok(Interpreted { info, occupancy, work: None, wait_limit: None })
+        Ok(Interpreted { info, occupancy, work: None, wait_limit: None, route: None })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use evenkeel::events::CostKind;
 use evenkeel_engine::User;
 use evenkeel_engine::time::{Instant, Nanos};
 
@@ -38,8 +39,8 @@ pub struct Record<'a> {
     pub placed: Option<Placed<'a>>,
     /// The seats that it took, if the log tells.
     pub seats: Option<u32>,
-    /// What it cost, if the log tells: in the unit of its flow schema then.
-    pub cost: Option<f64>,
+    /// What it cost, if the log tells, and what that is counted in.
+    pub cost: Option<(f64, CostKind)>,
     /// The bytes of the body of its response, if the log tells.
     pub bytes: Option<f64>,
 }

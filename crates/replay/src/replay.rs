@@ -13,7 +13,7 @@ use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, EstimatorConfig};
 use evenkeel_engine::{Classification, RequestHead, RequestInfo, WorkEstimate};
-use evenkeel_sim::{AccountKey, NewRequest};
+use evenkeel_sim::NewRequest;
 
 use crate::assumed::{RequestKind, ServiceTimes};
 use crate::clock::{LogClock, Tick};
@@ -30,7 +30,7 @@ use crate::order::Order;
 use crate::record::{Outcome, Placed, Record, Stage};
 use crate::report::{Notes, Report};
 use crate::routes::Routes;
-use crate::side::Side;
+use crate::side::{Side, ToldCost};
 use crate::timeline::Timeline;
 use crate::truth::{Comparison, Truth};
 use crate::users::Users;
@@ -101,7 +101,7 @@ struct ReplayRequest {
     schemas: [u32; SIDES_MAX],
     hashes: [u64; SIDES_MAX],
     work: [WorkEstimate; SIDES_MAX],
-    costs: [(Option<f64>, AccountKey); SIDES_MAX],
+    costs: [ToldCost; SIDES_MAX],
     service: Nanos,
     patience: Nanos,
 }
@@ -277,7 +277,7 @@ impl Replay {
             schemas: [0; SIDES_MAX],
             hashes: [0; SIDES_MAX],
             work: [WorkEstimate::ONE_SEAT; SIDES_MAX],
-            costs: [(None, AccountKey::default()); SIDES_MAX],
+            costs: [ToldCost::default(); SIDES_MAX],
             service: 0,
             patience: asked.wait_limit.unwrap_or(self.settings.wait_limit),
         };
@@ -292,7 +292,7 @@ impl Replay {
             ready.hashes[number] = class.flow_hash;
             ready.work[number] = self.work(record, asked, &class);
             is_narrowed |= i64::from(ready.work[number].max_seats()) > side.seats_max(class.index);
-            ready.costs[number] = Side::cost(record, request, &class);
+            ready.costs[number] = Side::cost(record, request, asked.route, &class);
             distinguishers[number] = class.distinguisher;
             if number == 0 {
                 let told = record.placed.clone();
@@ -309,6 +309,7 @@ impl Replay {
         };
         self.notes.add_untold(&looked_at, depends_on);
         self.notes.narrowed += u64::from(is_narrowed);
+        self.notes.untold_costs += u64::from(ready.costs.iter().any(|told| told.is_untold));
         self.notes.unknown_seats += u64::from(!self.interpreter.knows_seats() && record.seats.is_none());
         ready.service = service_time(&mut self.service_times, &mut self.notes, record, asked);
         let key = FlowKey { schemas: ready.schemas, hashes: Some(ready.hashes) };
@@ -367,7 +368,7 @@ impl Replay {
         let ReplayRequest { flow, schemas, hashes, work, costs, service, patience } = request;
         for (number, side) in self.sides.iter_mut().enumerate() {
             let token = Token { flow, work: work[number] };
-            let (cost, key) = costs[number];
+            let ToldCost { cost, key, .. } = costs[number];
             let new = NewRequest::new(token, service, work[number]).patience(patience).cost(cost, key);
             let counter = &mut Counter { flows: &mut self.flows, side: number };
             side.arrive(at, (schemas[number], hashes[number]), new, counter);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use evenkeel_engine::time::Nanos;
+use evenkeel_sim::report::LimitReport;
 use evenkeel_sim::{LevelRecord, Simulator};
 
 use crate::damage::Damaged;
@@ -68,6 +69,8 @@ pub struct Notes {
     pub untold_header_names: BTreeSet<String>,
     /// Flows are told apart by the addresses of clients, and the log does not tell theirs: they are one flow.
     pub untold_addresses: u64,
+    /// Their flow schemas count costs in a unit in which the log does not tell them: they cost what is expected of their kind, if anything is.
+    pub untold_costs: u64,
     /// They were written down too late to be put in their place.
     pub late: u64,
 }
@@ -83,6 +86,11 @@ impl Report {
     /// The levels under a configuration.
     pub fn levels(&self, side: usize) -> &[LevelRecord] {
         self.simulators[side].levels()
+    }
+
+    /// The limit that found itself under a configuration, if none was set.
+    pub fn limit(&self, side: usize) -> Option<LimitReport> {
+        self.simulators[side].auto_limit().map(LimitReport::new)
     }
 
     /// How long it took from the first arrival to the last end, in seconds.

@@ -25,4 +25,6 @@ pub struct RoutedRequest {
     pub occupancy: Occupancy,
     /// How long it waits for them at most, if the route says that.
     pub wait_limit: Option<Nanos>,
+    /// The number of the route, by which costs are learnt.
+    pub route: Option<u64>,
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use evenkeel_api::annotations::{self, CostUnit, FlowBy, HeaderCondition};
+use evenkeel::events::CostKind;
+use evenkeel_api::annotations::{self, FlowBy, HeaderCondition};
 use evenkeel_engine::controller::Objects;
 use evenkeel_engine::cost::route_key;
 use evenkeel_engine::time::Nanos;
@@ -10,7 +11,7 @@ use evenkeel_engine::{Attributes, Classification, RequestInfo, Terms, flow_hash}
 use evenkeel_sim::{AccountKey, Class, NewRequest, ServerSettings, Simulator};
 
 use crate::flows::{Counter, FlowName, Token};
-use crate::record::Record;
+use crate::record::{Outcome, Record};
 use crate::replay::Settings;
 
 /// A configuration, and the simulated server that has it.
@@ -21,6 +22,16 @@ pub(crate) struct Side {
     classes: Vec<Class>,
     /// The headers that flow schemas ask for, each with the place of the first that does.
     asked_headers: BTreeMap<String, usize>,
+}
+
+/// What the log tells of the cost of a request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ToldCost {
+    /// In the unit of its flow schema; `None` if the log does not tell.
+    pub(crate) cost: Option<f64>,
+    pub(crate) key: AccountKey,
+    /// Whether a cost counts that the log does not tell.
+    pub(crate) is_untold: bool,
 }
 
 /// The headers that a flow schema with these annotations asks for, in lower case.
@@ -78,19 +89,27 @@ impl Side {
     }
 
     /// What a request cost, as far as the log tells it in the unit of its flow schema, and what tells it apart there. The log has costs in
-    /// the unit that counted when it was written, and always the bytes.
+    /// the unit that counted when it was written, and always the bytes. `route`: the number of its route, if it has one.
     pub(crate) fn cost(
         record: &Record<'_>,
         request: &RequestInfo<'_>,
+        route: Option<u64>,
         class: &Classification<'_>,
-    ) -> (Option<f64>, AccountKey) {
-        let Some(unit) = class.schema.terms.as_deref().map(Terms::counts) else { return (None, AccountKey::default()) };
+    ) -> ToldCost {
+        let Some(unit) = class.schema.terms.as_deref().map(Terms::counts) else { return ToldCost::default() };
         let flow = match &record.user {
             Some(user) => class.schema.flow_key(Attributes { user, request }),
             None => class.flow_hash,
         };
-        let cost = if unit == Some(CostUnit::Bytes) { record.bytes } else { record.cost };
-        (cost, AccountKey { flow, route: route_key(request) })
+        let kind = unit.as_ref().map(CostKind::of);
+        let cost = match kind {
+            Some(CostKind::Bytes) => record.bytes,
+            _ => record.cost.filter(|(_, told)| Some(*told) == kind).map(|(cost, _)| cost),
+        };
+        // What runs for so long costs that, whatever the log tells.
+        let is_asked_for = kind.is_some_and(|kind| kind != CostKind::Seconds) && record.outcome == Outcome::Served;
+        let key = AccountKey { flow, route: route.unwrap_or_else(|| route_key(request)) };
+        ToldCost { cost, key, is_untold: is_asked_for && cost.is_none() }
     }
 
     /// The headers that flow schemas ask for, in lower case.

@@ -286,7 +286,8 @@ fn badness(tally: &Tally) -> (bool, Nanos, std::cmp::Reverse<u64>) {
 // === impl LimitReport ===
 
 impl LimitReport {
-    fn new(limit: &AutoLimit) -> Self {
+    /// The report of a limit.
+    pub fn new(limit: &AutoLimit) -> Self {
         let status = limit.status();
         let changes =
             limit.changes_since(0).filter(|(_, change)| !change.reason.is_routine() || change.from != change.to);

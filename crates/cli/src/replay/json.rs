@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use evenkeel_replay::{Difference, Flow, FlowName, Notes, Placed, Replayed, Report};
+use evenkeel_sim::report::LimitReport;
 use evenkeel_sim::{Histogram, LevelRecord, REASONS};
 use serde::Serialize;
 
 use super::figures::{milliseconds, utilisation};
 
 /// The fields, and what they mean. `flows[]` and `levels[]` have one entry for each flow and level.
-pub(crate) const FIELDS: [(&str, &str); 18] = [
+pub(crate) const FIELDS: [(&str, &str); 19] = [
     ("lines", "lines or events that were read"),
     ("requests", "requests that were replayed"),
     ("damaged", "lines that could not be read"),
@@ -39,6 +40,10 @@ pub(crate) const FIELDS: [(&str, &str); 18] = [
         "levels[]",
         "`name`, and `before` and `after` with `nominal`, `seats` and `waiting` (`mean`, `max`), `utilisation`, `rejected`",
     ),
+    (
+        "limit.before, .after",
+        "with `--concurrency auto`: the `limit` at the end, whether it `isKnown`, and its latest `changes` (`at` in seconds, `from`, `to`, `reason`)",
+    ),
     ("notes", "assumptions and omissions, in numbers of requests"),
 ];
 
@@ -53,7 +58,16 @@ pub(crate) struct JsonReport {
     classification: JsonComparison,
     flows: Vec<JsonFlow>,
     levels: Vec<JsonLevel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<JsonLimit>,
     notes: JsonNotes,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonLimit {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<LimitReport>,
+    after: LimitReport,
 }
 
 #[derive(Debug, Serialize)]
@@ -167,6 +181,7 @@ struct JsonNotes {
     untold_headers: u64,
     untold_header_names: Vec<String>,
     untold_addresses: u64,
+    untold_costs: u64,
     narrowed: u64,
     seatless: u64,
     late: u64,
@@ -195,6 +210,7 @@ impl JsonReport {
             },
             flows: report.flows.iter().map(JsonFlow::new).collect(),
             levels: levels(report),
+            limit: limit(report),
             notes: JsonNotes::new(&report.notes),
         }
     }
@@ -287,11 +303,19 @@ impl JsonNotes {
             untold_headers: notes.untold_headers,
             untold_header_names: notes.untold_header_names.iter().cloned().collect(),
             untold_addresses: notes.untold_addresses,
+            untold_costs: notes.untold_costs,
             narrowed: notes.narrowed,
             seatless: notes.seatless,
             late: notes.late,
         }
     }
+}
+
+/// The limits that found themselves.
+fn limit(report: &Report) -> Option<JsonLimit> {
+    // The last configuration is the one after.
+    let after = report.limit(report.sides() - 1)?;
+    Some(JsonLimit { before: if report.sides() > 1 { report.limit(0) } else { None }, after })
 }
 
 /// The levels of all configurations, by name.

@@ -23,6 +23,7 @@ impl Routes for SettingsRoutes {
             work,
             occupancy: found.occupancy,
             wait_limit: found.wait_limit.map(nanos),
+            route: Some(found.route),
         })
     }
 }

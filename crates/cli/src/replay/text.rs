@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use evenkeel_replay::{Flow, Notes, Replayed, Report};
+use evenkeel_sim::report::LimitReport;
 use evenkeel_sim::{Histogram, LevelRecord, REASONS};
 
 use super::figures::{self, utilisation};
@@ -22,6 +23,9 @@ const LEVEL_MIN: usize = 9;
 
 /// So many requests that were classified otherwise are shown.
 const DIFFERENCES: usize = 10;
+
+/// So many of the latest changes of a limit are shown.
+const LIMIT_CHANGES: usize = 8;
 
 /// The widest that names may be.
 #[derive(Clone, Copy)]
@@ -47,12 +51,28 @@ pub(crate) fn render(report: &Report, top: usize, paint: Paint, width: Option<us
     }
     text += &heading("Levels");
     text += &fitting_levels(report, width);
+    for side in 0..report.sides() {
+        if let Some(limit) = report.limit(side) {
+            text += &limit_lines(&limit, side_title(report, side));
+        }
+    }
     let notes = notes(&report.notes);
     if !notes.is_empty() {
         text += &heading("Assumptions and omissions");
         for note in notes {
             text += &wrapped(&note, width);
         }
+    }
+    text
+}
+
+/// Where a limit that found itself has ended, and its latest changes.
+fn limit_lines(limit: &LimitReport, side: &str) -> String {
+    let found = if limit.is_known { "found" } else { "not known yet" };
+    let mut text = format!("\nLimit at the end, {side}: {:.0} ({found})\n", limit.limit);
+    let left_out = limit.changes.len().saturating_sub(LIMIT_CHANGES);
+    for change in &limit.changes[left_out..] {
+        text += &format!("  {:9.3} s  {}\n", change.at, change.reason);
     }
     text
 }
@@ -350,6 +370,11 @@ pub(super) fn notes(notes: &Notes) -> Vec<String> {
     note(
         notes.untold_addresses,
         "The log has no client addresses of {} requests, by which flow schemas tell flows apart, so they are one flow.",
+    );
+    note(
+        notes.untold_costs,
+        "The log does not have the costs of {} requests in the unit of their flow schemas. They cost what is expected of their kind, if \
+         anything is known of that.",
     );
     note(
         notes.narrowed,

@@ -13,11 +13,11 @@ use evenkeel_engine::time::{Instant, Nanos};
 
 use crate::control::accounts::RequestAccount;
 use crate::control::core::{Belongings, LevelCore};
-use crate::control::events::{EventKind, RunEnd};
+use crate::control::events::{CostKind, EventKind, RunEnd};
 use crate::control::long_running::Counting;
 use crate::control::rejected::Rejected;
 use crate::control::reused_box::{Reusable, ReusedBox, SpareBoxes};
-use crate::control::seat_times::SeatTimes;
+use crate::control::seat_times::{RequestCost, SeatTimes};
 use crate::control::snapshot::Destination;
 use crate::control::trace;
 use crate::control::wakers::Wakers;
@@ -160,8 +160,8 @@ impl Admission {
     fn close(&self, account: &mut RequestAccount, settlement: Option<&Settlement>, has_failed: bool, now: Instant) {
         let Some(settlement) = settlement else { return account.abandon(now) };
         let expected = account.close(settlement, has_failed, now);
-        if let Some(times) = &self.times {
-            times.note_cost(expected, settlement.cost);
+        if let (Some(times), Some(unit)) = (&self.times, account.unit()) {
+            times.note_cost(RequestCost { expected, actual: settlement.cost }, CostKind::of(unit));
         }
     }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use evenkeel_engine::time::Instant;
 
+use crate::control::events::CostKind;
+
 /// When a request arrived at its level, got its seats and gave them back: the very times that its level decided with.
 ///
 /// An access log that has these times says what the flow control did. A log that reads a clock itself does not: its thread may
@@ -41,7 +43,7 @@ pub struct SeatTimes {
     arrived: OnceLock<Duration>,
     started: OnceLock<Duration>,
     ended: OnceLock<Duration>,
-    cost: OnceLock<RequestCost>,
+    cost: OnceLock<(RequestCost, CostKind)>,
 }
 
 /// What a request cost, in the unit that the annotation `evenkeel.dev/cost` of its flow schema says.
@@ -75,11 +77,16 @@ impl SeatTimes {
 
     /// What it cost, if that counts for its flow schema and it has ended.
     pub fn cost(&self) -> Option<RequestCost> {
-        self.cost.get().copied()
+        self.cost.get().map(|(cost, _)| *cost)
     }
 
-    pub(crate) fn note_cost(&self, expected: f64, actual: f64) {
-        let _ = self.cost.set(RequestCost { expected, actual });
+    /// What that is counted in.
+    pub fn cost_kind(&self) -> Option<CostKind> {
+        self.cost.get().map(|(_, kind)| *kind)
+    }
+
+    pub(crate) fn note_cost(&self, cost: RequestCost, kind: CostKind) {
+        let _ = self.cost.set((cost, kind));
     }
 
     pub(crate) fn note_arrival(&self, now: Instant) {

@@ -417,6 +417,7 @@ impl RequestRecord {
                 bytes_in: self.bytes_in,
                 bytes_out: self.bytes_out,
                 cost: self.seats.as_ref().and_then(|seats| seats.times.cost()),
+                cost_unit: self.seats.as_ref().and_then(|seats| seats.times.cost_kind()),
                 llm: self.line_tokens(),
             });
         });

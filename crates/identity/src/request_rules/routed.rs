@@ -21,6 +21,8 @@ pub struct RoutedRequest {
     pub occupancy: Occupancy,
     /// How long it waits for them at most, if the route says that.
     pub wait_limit: Option<Duration>,
+    /// The number of the route, by which costs are learnt.
+    pub route: u64,
 }
 
 // === impl RequestRules ===
@@ -32,9 +34,10 @@ impl RequestRules {
         (parts.method, parts.uri) = (method, uri);
         let target = self.target(&mut parts);
         let digested = self.digest_target(&target).ok()?;
-        let seats = self.rule_of(digested.extra)?.work.max_seats();
+        let rule = self.rule_of(digested.extra)?;
+        let (seats, route) = (rule.work.max_seats(), rule.cost_key);
         let occupancy = self.occupancy(&digested).unwrap_or_default();
         let wait_limit = self.wait_limit(&digested);
-        Some(RoutedRequest { info: digested.info.into_owned(), seats, occupancy, wait_limit })
+        Some(RoutedRequest { info: digested.info.into_owned(), seats, occupancy, wait_limit, route })
     }
 }

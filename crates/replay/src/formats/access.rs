@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use evenkeel::events::CostKind;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::time::Nanos;
 use evenkeel_sim::REASONS;
@@ -17,7 +18,7 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
     let mut scanner = Scanner::new(line);
     let (mut time, mut id, mut user, mut method, mut target) = (None, None, None, None, None);
     let (mut schema, mut level, mut seats, mut reason) = (None, None, None, None);
-    let (mut cost, mut bytes) = (None, None);
+    let (mut cost, mut cost_unit, mut bytes) = (None, None, None);
     let (mut receive, mut wait, mut service) = (None, None, None);
     let mut groups: Vec<Cow<'_, str>> = Vec::new();
     let mut head = LoggedHead::default();
@@ -41,6 +42,7 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
             "level" => level = scanner.string_or_null()?,
             "seats" => seats = whole(scanner, "seats")?,
             "cost" => cost = amount(scanner, "cost")?,
+            "costUnit" => cost_unit = scanner.string_or_null()?,
             "bytesOut" => bytes = amount(scanner, "bytesOut")?,
             "receiveMs" => receive = Some(span(scanner, "receiveMs")?),
             "waitMs" => wait = Some(span(scanner, "waitMs")?),
@@ -76,7 +78,7 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
         outcome,
         placed,
         seats,
-        cost: cost.filter(|_| is_served),
+        cost: cost.filter(|_| is_served).zip(cost_unit.as_deref().and_then(CostKind::of_noun)),
         bytes: bytes.filter(|_| is_served),
     })
 }
@@ -138,6 +140,18 @@ mod tests {
         assert_eq!((record.cost, record.bytes), (None, Some(512.0)));
         let placed = Placed { schema: "global-default".into(), level: "everyone".into() };
         assert_eq!((record.outcome, record.placed), (Outcome::Served, Some(placed)));
+    }
+
+    /// CO-6: a cost counts with its unit only.
+    #[test]
+    fn co_6_a_cost_has_a_unit() {
+        let cost = |text: &str| {
+            let text = SERVED.replace(r#""seats":3"#, text);
+            read(text.as_bytes(), &mut Users::default()).unwrap().cost
+        };
+        assert_eq!(cost(r#""cost":412.5,"costExpected":0,"costUnit":"tokens""#), Some((412.5, CostKind::Tokens)));
+        assert_eq!(cost(r#""cost":412.5,"costUnit":"stones""#), None);
+        assert_eq!(cost(r#""cost":412.5"#), None);
     }
 
     #[test]

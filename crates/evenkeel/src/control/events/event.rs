@@ -200,7 +200,8 @@ impl RunEnd {
 impl CostKind {
     const ALL: [Self; 4] = [Self::Seconds, Self::Bytes, Self::Units, Self::Tokens];
 
-    pub(crate) fn of(unit: &CostUnit) -> Self {
+    /// What costs in this unit are counted in.
+    pub fn of(unit: &CostUnit) -> Self {
         match unit {
             CostUnit::Time => Self::Seconds,
             CostUnit::Bytes => Self::Bytes,
@@ -215,6 +216,11 @@ impl CostKind {
 
     pub(crate) fn of_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The one with this [name](Self::noun).
+    pub fn of_noun(noun: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.noun() == noun)
     }
 
     /// The name of so many of them, as in "412 bytes".

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use evenkeel::events::CostKind;
 use evenkeel::request::RequestCost;
 use evenkeel_engine::User;
 
@@ -56,6 +57,8 @@ pub struct AccessLine<'a> {
     pub bytes_out: u64,
     /// What it cost and was expected to, if that counts for its flow schema.
     pub cost: Option<RequestCost>,
+    /// What that is counted in.
+    pub cost_unit: Option<CostKind>,
     /// What it asked of a language model, if it did.
     pub llm: Option<LineTokens<'a>>,
 }
@@ -145,6 +148,7 @@ impl AccessLine<'_> {
         }
         if let Some(RequestCost { actual, expected }) = self.cost {
             let _ = write!(out, ",\"cost\":{actual},\"costExpected\":{expected}");
+            put_member(out, "costUnit", self.cost_unit.map(CostKind::noun));
         }
         if let Some(llm) = self.llm {
             put_member(out, "model", Some(llm.model));
@@ -226,6 +230,9 @@ impl AccessLine<'_> {
         }
         if let Some(RequestCost { actual, expected }) = self.cost {
             let _ = write!(out, " cost={actual} costExpected={expected}");
+            if let Some(unit) = self.cost_unit {
+                let _ = write!(out, " costUnit={}", unit.noun());
+            }
         }
         if let Some(llm) = self.llm {
             out.extend_from_slice(b" model=");
@@ -377,6 +384,7 @@ mod tests {
             bytes_in: 7,
             bytes_out: 1 << 40,
             cost: None,
+            cost_unit: None,
             llm: None,
         }
     }
@@ -404,12 +412,13 @@ mod tests {
     #[test]
     fn co_6_a_cost_that_counts_is_in_both_formats() {
         let (user, cost) = (User::new("alice", ["staff"]), RequestCost { actual: 412.5, expected: 0.0 });
-        let line = AccessLine { cost: Some(cost), ..line(&user, "/") };
+        let line = AccessLine { cost: Some(cost), cost_unit: Some(CostKind::Bytes), ..line(&user, "/") };
         let parsed: serde_json::Value = serde_json::from_str(&json_of(&line)).unwrap();
         assert_eq!((&parsed["cost"], &parsed["costExpected"]), (&json!(412.5), &json!(0)));
+        assert_eq!(parsed["costUnit"], "bytes");
         let mut out = Vec::new();
         line.put_text(&mut out, &mut TimeText::default());
-        assert!(String::from_utf8(out).unwrap().contains(" seats=2 cost=412.5 costExpected=0 "));
+        assert!(String::from_utf8(out).unwrap().contains(" seats=2 cost=412.5 costExpected=0 costUnit=bytes "));
     }
 
     #[test]

@@ -123,6 +123,7 @@ mod tests {
             bytes_in: 0,
             bytes_out: 0,
             cost: None,
+            cost_unit: None,
             llm: None,
         }
     }
