@@ -9,4 +9,5 @@ pub mod scenarios;
 
 pub use environment::{Environment, Steps};
 pub use figures::{Figures, Recovery, Worst, measure};
-pub use run::{Record, Seats, run};
+pub use run::{Bucket, Record, Seats, run};
+pub use scenarios::Scenario;

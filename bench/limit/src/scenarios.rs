@@ -123,15 +123,53 @@ pub fn others() -> Vec<Scenario> {
     let wide =
         |name, start| Scenario { right: Steps::constant(200.0), ..Scenario::new(name, wide.clone(), 12.0, start) };
     vec![
-        Scenario::new("scalability law from 2, 3 x", Environment::scalability(), 60.0, 2.0),
+        scalability(2.0),
+        scalability(200.0),
         Scenario::new("k servers from 2, 3 x", Environment::servers(), 60.0, 2.0),
         wide("200 slots of 2 ms from 2", 2.0),
         wide("200 slots of 2 ms from 2000", 2000.0),
-        Scenario {
-            right: Steps::constant(29.0),
-            ..Scenario::new("noisy from 10, 3 x", Environment::noisy(), 60.0, 10.0)
-        },
+        noisy(10.0),
+        noisy(2.0),
+        slow(),
     ]
+}
+
+/// A service as the universal scalability law has it.
+pub fn scalability(start: f64) -> Scenario {
+    let name = if start < 20.0 { "scalability law from 2, 3 x" } else { "scalability law from 200, 3 x" };
+    Scenario::new(name, Environment::scalability(), 60.0, start)
+}
+
+/// Times that vary a lot.
+pub fn noisy(start: f64) -> Scenario {
+    let name = if start < 10.0 { "noisy from 2, 3 x" } else { "noisy from 10, 3 x" };
+    Scenario { right: Steps::constant(29.0), ..Scenario::new(name, Environment::noisy(), 60.0, start) }
+}
+
+/// Two slots of a second: there are two responses a second to learn from, half an hour long.
+pub fn slow() -> Scenario {
+    let environment = Environment {
+        slots: Steps::constant(2.0),
+        capacity: 2.0,
+        work: Steps::constant(1.0),
+        ..Environment::collapse()
+    };
+    let right = Steps::constant(2.0);
+    Scenario { right, ..Scenario::new("2 slots of 1 s from 2, half an hour", environment, 1800.0, 2.0) }
+}
+
+/// A service that refuses requests above 24 inside, and does no more than 20 at a time.
+pub fn refusing() -> Scenario {
+    let mut environment = Environment::servers();
+    environment.curve.refuses_above = Some(24);
+    Scenario { from: 30.0, ..Scenario::new("refuses above 24, 3 x", environment, 60.0, 20.0).learnt() }
+}
+
+/// All requests fail from 20 s to 25 s.
+pub fn all_failing() -> Scenario {
+    let failing = Steps::new(&[(0.0, 0.0), (20.0, 1.0), (25.0, 0.0)]);
+    let environment = Environment { failing, ..Environment::collapse() };
+    Scenario { from: 25.0, ..Scenario::new("all failing for 5 s, 3 x", environment, 45.0, 20.0).learnt() }
 }
 
 // === impl Scenario ===

@@ -16,6 +16,7 @@ fn main() {
     half_an_hour(&mut bars);
     step(&mut bars);
     light(&mut bars);
+    failures(&mut bars);
     others(&mut bars);
     bars.print("The limit that finds itself, beside the best fixed limit with the same seeds");
 }
@@ -117,7 +118,7 @@ fn step(bars: &mut Bars) {
         "of 10",
         Bar::AtMost(0.0, "of 10"),
     );
-    bars.add("limit: 0.5 → 10 x: the same in the first five seconds", each(later), "of 50", Bar::None);
+    bars.add("limit: 0.5 → 10 x: the same in the first five seconds", each(later), "of 50", Bar::AtMost(0.0, "of 50"));
     bars.add("limit: 0.5 → 10 x: the same, with the fixed limit", each(best), "of 50", Bar::None);
 }
 
@@ -148,6 +149,26 @@ fn light(bars: &mut Bars) {
     bars.add("limit: light noisy load, collapse: delayed by the best fixed limit", best, "%", Bar::None);
     bars.add("limit: light noisy load, collapse: delayed", figure, "%", Bar::TimesAtMost(1.5, best));
     bars.add("limit: light noisy load, collapse: rejected", rejected, "requests", Bar::AtMost(0.0, "requests"));
+}
+
+/// A service that refuses what is too much, and one that fails for a while whatever comes.
+fn failures(bars: &mut Bars) {
+    if !bars.wants("limit") {
+        return;
+    }
+    let scenario = scenarios::refusing();
+    let (mut failed, mut ended) = (0.0, 0.0);
+    for seed in FEW_SEEDS {
+        let found = run(&scenario.environment, &scenario.seats(), scenario.span, seed);
+        for bucket in &found.buckets[300..] {
+            failed += bucket.failed;
+            ended += bucket.failed + bucket.good;
+        }
+    }
+    bars.add("limit: refuses above 24: failed from 30 s on", 100.0 * failed / ended, "%", Bar::AtMost(0.1, "%"));
+    let figures = measure(&scenarios::all_failing(), FEW_SEEDS);
+    let slowest = figures.recovery.seconds().worst;
+    bars.add("limit: all failing for 5 s: 90 % reached afterwards, the slowest", slowest, "s", Bar::AtMost(0.5, "s"));
 }
 
 fn others(bars: &mut Bars) {
