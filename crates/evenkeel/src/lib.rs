@@ -167,7 +167,7 @@ pub mod status {
 
     pub use crate::observe::flows::{FlowCost, FlowDelay, FlowFigures, FlowId, FlowMoment, FlowUsage, LevelFlows};
     pub use crate::observe::metrics::{
-        DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading,
+        DurationCounts, LevelQueuing, LevelReading, RateReading, RatioCounts, Reading, SchemaReading,
     };
     pub use crate::observe::status::{LevelStatus, SeatLimits};
     #[doc(inline)]

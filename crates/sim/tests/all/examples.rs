@@ -108,6 +108,26 @@ fn unknown_costs() {
     assert!(index(&before) < index(&after), "{:?}", before.jain);
 }
 
+/// CO-3, CO-6: a tenant whose requests cost forty times as much gets no more of the service than the others, once that is known.
+#[test]
+fn reported_costs() {
+    let [before, after] = ["before.yaml", "after.yaml"].map(|file| {
+        let mut settings = ServerSettings::new(100);
+        settings.preset = Preset::Plain;
+        let text = fs::read(folder("reported-costs").join("workload.yaml")).unwrap();
+        let workload = Workload::parse("workload.yaml", &text, Preset::Plain).unwrap();
+        let scenario = Scenario { settings, objects: objects("reported-costs", file), applied: Vec::new() };
+        run(&workload, &scenario, 1, &mut |_| {}).report
+    });
+    let cost = |report, name| {
+        let flow = flow(report, name);
+        flow.figures.cost.unwrap_or_default() / f64::from(flow.count)
+    };
+    let times = |report| cost(report, "reports") / cost(report, "rows");
+    assert!(times(&before) > 20.0, "{}", times(&before));
+    assert!((0.8..1.3).contains(&times(&after)), "{}", times(&after));
+}
+
 #[test]
 fn wide_requests() {
     let [before, after] = ["before.yaml", "after.yaml"].map(|file| periodic("wide-requests", file, 60));

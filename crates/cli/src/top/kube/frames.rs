@@ -179,7 +179,12 @@ fn level(name: &str, now: &LevelMetrics, before: Option<&LevelMetrics>, seconds:
                 *level.rejected.entry(reason.clone()).or_default() += rejected;
             }
         }
-        level.schemas.push(Schema { name: name.clone(), hits: count(schema.hits()), rate: rate(&SchemaMetrics::hits) });
+        level.schemas.push(Schema {
+            name: name.clone(),
+            hits: count(schema.hits()),
+            rate: rate(&SchemaMetrics::hits),
+            ..Schema::default()
+        });
     }
     if let Some(before) = before {
         level.wait_ms = milliseconds(&now.wait.since(&before.wait));

@@ -35,7 +35,7 @@ pub use process::register_process;
 #[cfg(feature = "metrics")]
 pub use register::{RegisterError, register_labelled, register_named};
 
-pub use reading::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
+pub use reading::{DurationCounts, LevelQueuing, LevelReading, RateReading, RatioCounts, Reading, SchemaReading};
 
 /// A metric, as it is declared.
 ///

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use evenkeel_api::annotations::Rate;
+use evenkeel_engine::Schema;
 use evenkeel_engine::controller::{Borrowing, ControlledLevel, Dangling};
 use evenkeel_engine::queue_set::{Mode, Queuing, QueuingDiscipline, Rejection};
 use evenkeel_engine::time::Instant;
@@ -113,6 +115,20 @@ pub struct SchemaReading {
     pub name: Arc<str>,
     /// How many requests it has matched.
     pub hits: u64,
+    /// The rate of its flows, if they have one.
+    pub rate: Option<RateReading>,
+}
+
+/// The rate of the flows of a flow schema, and what waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RateReading {
+    /// The rate of each flow.
+    pub rate: Rate,
+    /// How many requests have waited for it.
+    pub delayed: u64,
+    /// How many wait for it now. They take no seat.
+    pub waiting: u64,
 }
 
 // === impl FlowControl ===
@@ -136,9 +152,9 @@ impl FlowControl {
         let (controller, snapshot) = shared.controlled();
         let now = shared.upkeep().clock.now();
         let (concurrency, borrowing) = (controller.server_limit(), controller.borrowing());
-        let mut schemas: HashMap<_, Vec<&str>> = HashMap::new();
+        let mut schemas: HashMap<_, Vec<&Schema>> = HashMap::new();
         for schema in snapshot.configuration.schemas() {
-            schemas.entry(schema.level.id).or_default().push(&schema.name);
+            schemas.entry(schema.level.id).or_default().push(schema);
         }
         let levels = controller.levels().filter_map(|(name, controlled)| {
             let (level, id) = (snapshot.levels.get(controlled.id())?, controlled.id());
@@ -162,7 +178,7 @@ impl Reading {
 // === impl LevelReading ===
 
 impl LevelReading {
-    fn take(name: &str, controlled: &ControlledLevel, level: &Level, schemas: &[&str], now: Instant) -> Self {
+    fn take(name: &str, controlled: &ControlledLevel, level: &Level, schemas: &[&Schema], now: Instant) -> Self {
         let queuing = LevelQueuing::of(controlled.mode());
         let look = |core: &mut LevelCore| {
             let set = core.queue_set();
@@ -196,9 +212,12 @@ impl LevelReading {
             Rejection::RateLimit,
         ];
         let [full, limit, time_out, cancelled, rate] = reasons.map(|reason| (reason, rejected[reason as usize]));
-        let schemas = schemas.iter().map(|name| match hits.get_key_value(*name) {
-            Some((name, hits)) => SchemaReading { name: Arc::clone(name), hits: *hits },
-            None => SchemaReading { name: Arc::from(*name), hits: 0 },
+        let schemas = schemas.iter().map(|schema| {
+            let rate = RateReading::take(level, schema);
+            match hits.get_key_value(&*schema.name) {
+                Some((name, hits)) => SchemaReading { name: Arc::clone(name), hits: *hits, rate },
+                None => SchemaReading { name: Arc::from(&*schema.name), hits: 0, rate },
+            }
         });
         Self {
             name: name.into(),
@@ -218,6 +237,16 @@ impl LevelReading {
             utilisation: RatioCounts { spans_ns, sum_ns, denominator },
             schemas: schemas.collect(),
         }
+    }
+}
+
+// === impl RateReading ===
+
+impl RateReading {
+    fn take(level: &Level, schema: &Schema) -> Option<Self> {
+        let rate = schema.terms.as_deref()?.rate?.rate;
+        let counts = level.accounts.rate_counts(&schema.name);
+        Some(Self { rate, delayed: counts.delayed, waiting: counts.waiting })
     }
 }
 

@@ -6,7 +6,7 @@ use evenkeel::division::Borrowing;
 use evenkeel::status::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading};
 
 use crate::observe::frame::{
-    Frame, Level, Percentiles, Queuing, Schema, Server, Utilisation, percentiles, rounded, utilisation,
+    FlowRate, Frame, Level, Percentiles, Queuing, Schema, Server, Utilisation, percentiles, rounded, utilisation,
 };
 
 /// How many flow schemas a frame lists in all. Those of later levels are left out.
@@ -72,7 +72,17 @@ impl Interval<'_> {
         let schemas = after.schemas.iter().take(*schemas_left).map(|schema| {
             let known = before.schemas.iter().find(|known| known.name == schema.name);
             let hits_before = known.map_or(schema.hits, |known| known.hits);
-            Schema { name: schema.name.to_string(), hits: schema.hits, rate: self.rate(hits_before, schema.hits) }
+            let flow_rate = schema.rate.map(|rate| FlowRate {
+                policy: rate.rate.to_string(),
+                delayed: self.rate(known.and_then(|known| known.rate).map_or(0, |known| known.delayed), rate.delayed),
+                waiting: rate.waiting,
+            });
+            Schema {
+                name: schema.name.to_string(),
+                hits: schema.hits,
+                rate: self.rate(hits_before, schema.hits),
+                flow_rate,
+            }
         });
         let schemas: Vec<_> = schemas.collect();
         *schemas_left -= schemas.len();

@@ -144,6 +144,25 @@ pub struct Schema {
     /// The requests that it matched in the interval, per second.
     #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub rate: f64,
+    /// The rate of its flows, if they have one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub flow_rate: Option<FlowRate>,
+}
+
+/// The rate of the flows of a schema, and what waits for it.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct FlowRate {
+    /// The rate of each flow, as the annotation `evenkeel.dev/rate` has it.
+    pub policy: String,
+    /// Requests that had to wait for it, per second.
+    #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
+    pub delayed: f64,
+    /// Requests that wait for it at the end of the interval. They take no seat.
+    #[serde(skip_serializing_if = "is_default")]
+    pub waiting: u64,
 }
 
 /// A flow of a level: over the last minute, and at the end of the interval.

@@ -22,7 +22,7 @@ pub use buckets::{percentiles, rounded, utilisation};
 pub use diagnosis::diagnose;
 pub use event::{Event, EventKind};
 pub use fleet::{Fleet, FleetChange};
-pub use level::{Delay, Flow, FlowCost, Level, Percentiles, Queuing, Schema, Utilisation};
+pub use level::{Delay, Flow, FlowCost, FlowRate, Level, Percentiles, Queuing, Schema, Utilisation};
 pub use limit::{Limit, Step};
 pub use past::PastLevel;
 pub use upstream::{OutCause, Upstream};
@@ -212,7 +212,7 @@ mod tests {
             utilisation: Some(Utilisation { min: 0.0, mean: 0.25, max: 1.0 }),
             flows: vec![Flow { schema: "a".to_owned(), distinguisher: "b".to_owned(), seats: 1.0, ..Flow::default() }],
             delays: vec![Delay { waiter: 0, by: None, seconds: 0.1, share: 1.0 }],
-            schemas: vec![Schema { name: "a".to_owned(), hits: 0, rate: 0.0 }],
+            schemas: vec![Schema { name: "a".to_owned(), ..Schema::default() }],
             ..Level::default()
         });
         frame.events.push(Event { time_ms: 1, kind: EventKind::UpstreamOut, text: "gone".to_owned(), seats: None });

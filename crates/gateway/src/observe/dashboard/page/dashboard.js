@@ -125,6 +125,7 @@ function draw() {
   drawLevels(levels);
   drawFlows(levels);
   drawCosts(levels);
+  drawRates(levels);
   drawDelays(levels);
   drawUpstreams();
   drawEvents();
@@ -335,6 +336,23 @@ function drawCosts(levels) {
       setText(row.children[1], cost.unit);
       setText(row.children[2], mean(cost.rate));
       setText(row.children[3], mean(cost.expected));
+    });
+}
+
+// The flow schemas whose flows have a rate, and what waits for it without a seat. Those with most requests waiting come first.
+function drawRates(levels) {
+  const rates = levels.flatMap((level) => list(level.schemas).filter((schema) => schema.flowRate).map((schema) => ({ rate: schema.flowRate, schema, level: level.name })));
+  const key = ({ schema, level }) => `${level}\n${schema.name}`;
+  rates.sort((a, b) => (b.rate.waiting || 0) - (a.rate.waiting || 0) || (b.rate.delayed || 0) - (a.rate.delayed || 0) || key(a).localeCompare(key(b)));
+  byId("rates").hidden = rates.length === 0;
+  rows(byId("rate-rows"), rates.slice(0, ROWS).map((item, place) => ({ ...item, place })), ({ place }) => String(place),
+    () => el("tr", {}, el("td", { class: "one" }), el("td", { class: "one" }), cell("delayed/s"), cell("wait for it")),
+    (row, { rate, schema, level }) => {
+      row.children[0].title = `flow schema ${schema.name}, level ${level}`;
+      row.children[0].replaceChildren(schema.name, small(level));
+      setText(row.children[1], rate.policy);
+      setText(row.children[2], mean(rate.delayed));
+      setText(row.children[3], number(rate.waiting));
     });
 }
 
