@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod costs;
 mod exports;
 mod flight;
 mod headers;

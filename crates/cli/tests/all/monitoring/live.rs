@@ -12,9 +12,6 @@ const MADE: [(&str, &[&str]); 2] = [("up", &[]), ("ALERTS", &["alertname", "aler
 /// What only an instance of a fleet shows, as the tests of fleets see it.
 const OF_FLEET: (&str, &[&str]) = ("evenkeel_fleet_footing", &["footing"]);
 
-/// What a limit shows that has tried another one and has seen the throughput fall.
-const OF_LIMIT: (&str, &[&str]) = ("evenkeel_limit_ceiling_seats", &[]);
-
 /// A query as Grafana sends it.
 fn sent(query: &grafana::Query, job: &str, level: &str) -> String {
     let level = if query.is_for_each_level { level } else { ".+" };
@@ -75,7 +72,6 @@ fn rules_and_queries_find_data_in_a_gateway_and_in_a_kube_apiserver() {
         kube.add_made(name, labels);
     }
     own.add_made(OF_FLEET.0, OF_FLEET.1);
-    own.add_made(OF_LIMIT.0, OF_LIMIT.1);
     for query in grafana::queries() {
         assert_known(&own, "the gateway", &query.panel, &query.expression);
         if !query.is_own {
