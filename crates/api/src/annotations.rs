@@ -52,6 +52,11 @@ pub const WAIT_LIMIT: &str = "evenkeel.dev/wait-limit";
 /// On objects of both kinds: the rules of `evenkeel check` that are silent about the object, separated by commas.
 pub const IGNORE: &str = "evenkeel.dev/ignore";
 
+/// On objects of both kinds: `audit` for an object that does not govern, and decides in the shadow only (SH-5).
+pub const MODE: &str = "evenkeel.dev/mode";
+/// On objects of the mode `audit`: the name of the object in whose place they are in the shadow.
+pub const REPLACES: &str = "evenkeel.dev/replaces";
+
 /// What all names begin with.
 const PREFIX: &str = "evenkeel.dev/";
 /// The largest weight.
@@ -62,6 +67,8 @@ pub(crate) const SEATS_MAX: u32 = 1_000_000;
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3600);
 /// What comes before the name of a header in [`FLOW_BY`].
 const HEADER: &str = "header:";
+/// The value of [`MODE`] of objects that do not govern.
+const AUDIT: &str = "audit";
 /// The value of [`SEATS`] for seats that follow from the cost.
 const LEARNT: &str = "learnt";
 
@@ -360,6 +367,21 @@ pub fn rate(annotations: &BTreeMap<String, String>) -> Option<Rate> {
     is_counted.then_some(rate)
 }
 
+/// Whether an object with these annotations decides in the shadow only.
+pub fn is_audit(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.get(MODE).is_some_and(|mode| mode == AUDIT)
+}
+
+/// The name of the object in whose place one with these annotations is in the shadow; `None`: it has a place of its own.
+pub fn replaces(annotations: &BTreeMap<String, String>) -> Option<&str> {
+    annotations.get(REPLACES).map(String::as_str).filter(|_| is_audit(annotations))
+}
+
+/// What is wrong with a mode.
+fn mode_problem(mode: &str) -> Option<String> {
+    (mode != AUDIT).then(|| format!("invalid value {mode:?}: must be audit; the object governs"))
+}
+
 /// What is wrong with annotations that are understood one by one.
 fn together(annotations: &BTreeMap<String, String>) -> Option<NotUnderstood> {
     let problem = |name: &str, problem: String| Some(NotUnderstood { name: name.to_owned(), problem });
@@ -389,6 +411,7 @@ pub fn not_understood(kind: Kind, annotations: &BTreeMap<String, String>) -> Vec
     let ours = annotations.range(PREFIX.to_owned()..).take_while(|(name, _)| name.starts_with(PREFIX));
     let problem = |name: &str, value: &str| match KNOWN.iter().find(|known| known.name == name) {
         Some(known) if known.kind == kind => (known.check)(value).err(),
+        None if name == MODE => mode_problem(value),
         Some(known) => Some(format!("has no effect here, only on objects of kind {}", known.kind)),
         None => None,
     };
@@ -404,7 +427,7 @@ pub fn is_ours(name: &str) -> bool {
 
 /// Whether Evenkeel has an annotation of that name, for objects of either kind.
 pub fn is_known(name: &str) -> bool {
-    name == IGNORE || KNOWN.iter().any(|known| known.name == name)
+    [IGNORE, MODE, REPLACES].contains(&name) || KNOWN.iter().any(|known| known.name == name)
 }
 
 fn read_queuing(value: &str) -> Result<Queuing, String> {

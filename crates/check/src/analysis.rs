@@ -89,7 +89,9 @@ fn run(checked: Checked<'_>, assumptions: &Assumptions, rules: impl FnOnce(&Anal
 impl<'a> Analysis<'a> {
     fn new(checked: Checked<'a>, valid: &[&'a Located<'a>], assumptions: &'a Assumptions) -> Self {
         let (mut schemas, mut levels) = (Vec::new(), Vec::new());
-        for located in valid {
+        // Those of the mode `audit` do not govern.
+        let governing = valid.iter().filter(|located| !annotations::is_audit(&located.object.metadata().annotations));
+        for located in governing {
             match &located.object {
                 AnyObject::FlowSchema(schema) => schemas.push((*located, schema)),
                 AnyObject::PriorityLevelConfiguration(level) => levels.push((*located, level)),

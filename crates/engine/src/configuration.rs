@@ -59,6 +59,8 @@ pub struct LevelInfo {
     /// flow (PF-1).
     pub has_flows: bool,
     pub(crate) seat_cap: Arc<SeatCap>,
+    /// Whether nothing of it ever waits or is rejected.
+    pub is_exempt: bool,
     /// How many long-running requests it lets run at a time; `None` for no limit.
     pub max_long_running: Option<u32>,
     /// How long its requests wait, if they have no deadline of their own; `None`: as the server says (SF-2).

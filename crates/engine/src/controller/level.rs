@@ -157,6 +157,7 @@ impl ControlledLevel {
             uid: self.object.metadata.uid.as_str().into(),
             has_flows: self.mode.has_flows(),
             seat_cap: Arc::clone(&self.seat_cap),
+            is_exempt: self.mode == Mode::Exempt,
             max_long_running: self.max_long_running(),
             wait_limit: self.wait_limit(),
         }

@@ -120,7 +120,7 @@ impl<D: DivideSeats> Controller<D> {
 
     /// Follows these objects from now on.
     pub fn apply(&mut self, objects: Objects, levels: &mut impl Levels, now: Instant) -> Applied {
-        self.objects = objects;
+        self.objects = objects.governing();
         self.reapply(levels, now)
     }
 

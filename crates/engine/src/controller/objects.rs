@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use evenkeel_api::annotations::{self, NotUnderstood};
+use evenkeel_api::meta::ObjectMeta;
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration, PriorityLevelEnablement};
-use evenkeel_api::{AnyObject, Kind, Preset, bootstrap};
+use evenkeel_api::{AnyObject, Kind, Object, Preset, bootstrap};
 
 use super::seat_plan::SeatPlan;
 
@@ -62,10 +63,30 @@ impl Objects {
 }
 
 impl Objects {
+    /// The objects that govern: all but those of the mode `audit`.
+    #[must_use]
+    pub fn governing(mut self) -> Self {
+        self.priority_levels.retain(|level| governs(&level.metadata));
+        self.flow_schemas.retain(|schema| governs(&schema.metadata));
+        self
+    }
+
+    /// What would govern if those of the mode `audit` did, each in the place of the object that it names, or as another one; `None` if none has
+    /// that mode.
+    pub fn audited(&self) -> Option<Self> {
+        let of_levels = self.priority_levels.iter().any(|level| !governs(&level.metadata));
+        let of_schemas = self.flow_schemas.iter().any(|schema| !governs(&schema.metadata));
+        (of_levels || of_schemas).then(|| Self {
+            priority_levels: in_place(&self.priority_levels),
+            flow_schemas: in_place(&self.flow_schemas),
+        })
+    }
+
     /// The levels among which a server that follows these objects divides its seats.
     pub fn seat_plan(&self) -> SeatPlan<'_> {
-        let levels = self.priority_levels.iter().map(|level| &**level);
-        SeatPlan::new(levels, self.flow_schemas.iter().map(|schema| &**schema))
+        let levels = self.priority_levels.iter().map(|level| &**level).filter(|level| governs(&level.metadata));
+        let schemas = self.flow_schemas.iter().map(|schema| &**schema).filter(|schema| governs(&schema.metadata));
+        SeatPlan::new(levels, schemas)
     }
 
     /// The annotations that are not understood, each with the kind and the name of its object (BM-2).
@@ -78,6 +99,32 @@ impl Objects {
         });
         found.collect()
     }
+}
+
+fn governs(metadata: &ObjectMeta) -> bool {
+    !annotations::is_audit(&metadata.annotations)
+}
+
+/// The objects of a kind, with those of the mode `audit` in the places of those that they name.
+fn in_place<V: Clone, S: Clone>(objects: &[Arc<Object<V, S>>]) -> Vec<Arc<Object<V, S>>>
+where
+    Object<V, S>: Clone,
+{
+    let (governing, audits): (Vec<_>, Vec<_>) = objects.iter().partition(|object| governs(&object.metadata));
+    let audits: Vec<_> = (audits.into_iter())
+        .map(|audit| {
+            let mut object = Object::clone(audit);
+            if let Some(name) = annotations::replaces(&audit.metadata.annotations) {
+                name.clone_into(&mut object.metadata.name);
+            }
+            object.metadata.annotations.remove(annotations::MODE);
+            object.metadata.annotations.remove(annotations::REPLACES);
+            Arc::new(object)
+        })
+        .collect();
+    let is_replaced = |name: &str| audits.iter().any(|audit| audit.metadata.name == name);
+    let kept = governing.into_iter().filter(|object| !is_replaced(&object.metadata.name)).cloned();
+    kept.chain(audits.iter().cloned()).collect()
 }
 
 impl From<&bootstrap::BootstrapObjects> for Objects {
@@ -106,5 +153,43 @@ impl FromIterator<AnyObject> for Objects {
             }
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(name: &str, shares: i32, annotations: &[(&str, &str)]) -> AnyObject {
+        let mut level = PriorityLevelConfiguration::builder(name).limited(|l| l.shares(shares).reject()).build();
+        let annotations = annotations.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        level.metadata.annotations.extend(annotations);
+        level.into()
+    }
+
+    fn shown(objects: &Objects) -> Vec<(&str, Option<i32>)> {
+        let shares = |level: &PriorityLevelConfiguration| level.spec.limited.as_ref()?.nominal_concurrency_shares;
+        objects.priority_levels.iter().map(|level| (level.name(), shares(level))).collect()
+    }
+
+    #[test]
+    fn sh_5_objects_of_the_mode_audit_do_not_govern_and_take_the_places_that_they_name() {
+        let audit = (annotations::MODE, "audit");
+        let objects: Objects = [
+            level("orders", 10, &[]),
+            level("rest", 20, &[]),
+            level("orders-next", 30, &[audit, (annotations::REPLACES, "orders")]),
+            level("reports", 40, &[audit]),
+        ]
+        .into_iter()
+        .collect();
+        assert_eq!(shown(&objects.clone().governing()), [("orders", Some(10)), ("rest", Some(20))]);
+        let audited = objects.audited().unwrap();
+        assert_eq!(shown(&audited), [("rest", Some(20)), ("orders", Some(30)), ("reports", Some(40))]);
+        assert!(audited.audited().is_none(), "those that govern in the shadow have no mode");
+        assert_eq!(objects.seat_plan().seats_min(), objects.governing().seat_plan().seats_min());
+        // What is not understood changes nothing: the object governs.
+        let unknown: Objects = [level("a", 1, &[(annotations::MODE, "dry-run")])].into_iter().collect();
+        assert!(unknown.audited().is_none() && !unknown.not_understood().is_empty());
     }
 }

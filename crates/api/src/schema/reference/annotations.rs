@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::annotations::{IGNORE, KNOWN};
+use crate::annotations::{IGNORE, KNOWN, MODE, REPLACES};
 
 /// The section on annotations.
 pub(super) fn section() -> String {
@@ -23,5 +23,16 @@ pub(super) fn section() -> String {
         page,
         "| `{IGNORE}` | both | names of rules, separated by commas | none | The rules of `evenkeel check` that are silent about the object. |"
     );
+    for (name, values, default, about) in [
+        (MODE, "`audit`", "the object governs", "The object does not govern: it decides in the shadow only."),
+        (
+            REPLACES,
+            "the name of an object",
+            "its own name",
+            "With the mode `audit`: in whose place the object is in the shadow.",
+        ),
+    ] {
+        let _ = writeln!(page, "| `{name}` | both | {values} | {default} | {about} |");
+    }
     page
 }
