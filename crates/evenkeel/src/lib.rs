@@ -161,6 +161,13 @@ pub mod shadow {
     };
 }
 
+pub mod canary {
+    //! A second configuration that decides about a part of the flows, for real: what
+    //! [`FlowControl::canary`](crate::FlowControl::canary) takes and [`FlowControl::canary_state`](crate::FlowControl::canary_state) tells.
+
+    pub use crate::control::canary::{CanaryBounds, CanaryError, CanaryPhase, CanarySettings, CanaryState};
+}
+
 pub mod status {
     //! What levels and flows are doing: the structures that [`FlowControl::status`](crate::FlowControl::status),
     //! [`FlowControl::flows`](crate::FlowControl::flows) and [`FlowControl::reading`](crate::FlowControl::reading) give.

@@ -449,12 +449,8 @@ impl FlowControlBuilder {
             trace::findings(&flow.findings());
         }
         if self.has_keeper {
-            match tokio::runtime::Handle::try_current() {
-                Ok(runtime) => {
-                    let keeper = Keeper::new(Arc::clone(flow.shared().upkeep()));
-                    drop(runtime.spawn(keep(Arc::downgrade(flow.shared()), keeper)));
-                }
-                Err(_) => trace::unkept(),
+            if !look_after(&flow) {
+                trace::unkept();
             }
         }
         #[cfg(feature = "fleet")]
@@ -520,6 +516,14 @@ fn exempt_schema(paths: &[String]) -> (Option<Arc<FlowSchema>>, Vec<ObjectProble
     };
     let schema = (!paths.is_empty()).then(|| Arc::new(schema.rule(rule).build()));
     (schema, unusable.into_iter().map(|path| ObjectProblem::not_exempt(path)).collect())
+}
+
+/// Lets a task do what is due, until nobody uses the flow control any more. Tells whether there is a runtime for it.
+pub(crate) fn look_after(flow: &FlowControl) -> bool {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return false };
+    let keeper = Keeper::new(Arc::clone(flow.shared().upkeep()));
+    drop(runtime.spawn(keep(Arc::downgrade(flow.shared()), keeper)));
+    true
 }
 
 /// Does what is due, until nobody uses the flow control any more.

@@ -5,6 +5,7 @@ pub(crate) mod accounts;
 pub(crate) mod admission;
 pub(crate) mod admit;
 pub(crate) mod builder;
+pub(crate) mod canary;
 pub(crate) mod class;
 pub(crate) mod clock;
 pub(crate) mod core;

@@ -6,6 +6,7 @@
 //!
 //! Events about single requests have the level `debug`: under load there are too many of them.
 
+use std::fmt;
 use std::sync::Arc;
 #[cfg(feature = "tracing")]
 use std::time::Duration;
@@ -191,6 +192,25 @@ pub(crate) fn limit_changes(log: &LogChoice, changes: &[LimitChange]) {
         #[cfg(not(feature = "tracing"))]
         let _ = (log, change);
     }
+}
+
+/// A part of the flows is decided about by another configuration from now on.
+pub(crate) fn canary_begins(log: &LogChoice, percent: u8, seats: i64) {
+    #[cfg(feature = "tracing")]
+    tracing::info!(service = log.service.as_deref(), percent, seats, "the canary has a part of the flows");
+    #[cfg(not(feature = "tracing"))]
+    let _ = (log, percent, seats);
+}
+
+/// A canary was worse than its bounds.
+pub(crate) fn canary_returns(log: &LogChoice, reason: &dyn fmt::Display) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        service = log.service.as_deref(),
+        "the canary has returned, and all flows are where they were before: {reason}"
+    );
+    #[cfg(not(feature = "tracing"))]
+    let _ = (log, reason);
 }
 
 /// A listener has panicked.

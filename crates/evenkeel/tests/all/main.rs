@@ -4,6 +4,7 @@
 
 mod auto_limit;
 mod auto_traits;
+mod canary;
 mod cancellation;
 mod cost_sources;
 mod debug_dumps;

@@ -202,6 +202,19 @@ fn sh_1_under_the_same_configuration_the_shadow_decides_the_same() {
     }
 }
 
+/// Where levels lend at once and requests take several seats, seats change hands in another order: decision 210 says so.
+#[test]
+fn sh_1_of_requests_of_several_seats_and_lending_levels_the_figures_are_estimates() {
+    for seed in 1..4 {
+        let calls = load(seed);
+        let same = (LENDING, 9, Borrowing::Immediate);
+        let report = run(&calls, same, same);
+        let (real, shadow) = (real_of(&report), shadow_of(&report));
+        assert!(real.0.abs_diff(shadow.0) <= calls.len() as u64 / 50, "seed {seed}: {real:?} {shadow:?}");
+        assert!((real.1[1] - shadow.1[1]).abs() <= 0.15 * real.1[1].max(10.0), "seed {seed}: {real:?} {shadow:?}");
+    }
+}
+
 /// What the shadow predicts is what happens when its configuration governs: service times do not depend on the load here, so that both
 /// are the same to the last request.
 #[test]
@@ -219,6 +232,8 @@ fn sh_1_what_the_shadow_predicts_happens() {
             } else {
                 let (one, other) = (shadow_of(&predicted), real_of(&happened));
                 assert!(one.0.abs_diff(other.0) * 5 <= other.0.max(50), "seed {seed}: {one:?} {other:?}");
+                let [_, p99] = other.1;
+                assert!((one.1[1] - p99).abs() <= 0.15 * p99.max(10.0), "seed {seed}: {one:?} {other:?}");
             }
         }
     }

@@ -51,8 +51,7 @@ impl FlowControl {
             trace::no_seats();
         }
         self.shared.stop_finding();
-        self.shared
-            .change(|controller, changes, now| Change::Seats(controller.set_server_limit(seats.into(), changes, now)));
+        self.shared.set_limit(self.shared.split_seats(seats).into());
     }
 
     /// Levels borrow seats from each other in this way from now on; `None`: as the preset does. See
@@ -164,6 +163,11 @@ impl FlowControlShared {
         report
     }
 
+    /// There are so many seats, without those of a canary.
+    pub(crate) fn set_limit(&self, seats: i64) {
+        self.change(|controller, changes, now| Change::Seats(controller.set_server_limit(seats, changes, now)));
+    }
+
     fn record_change(&self, change: &Change, (before, after): (i64, i64), now: Instant) {
         let at = now.as_nanos();
         if after != before {
@@ -182,6 +186,7 @@ impl FlowControlShared {
             self.remove_idle_levels();
         }
         let next_look = self.find_limit();
+        let next_of_canary = self.look_at_canary();
         let now = self.upkeep.clock.now();
         let is_due = self.next_division().is_some_and(|next| next <= now);
         if is_due {
@@ -190,7 +195,7 @@ impl FlowControlShared {
                 Change::Division
             });
         }
-        let next = next_in_levels.into_iter().chain(self.next_division()).chain(next_look).min();
+        let next = next_in_levels.into_iter().chain(self.next_division()).chain(next_look).chain(next_of_canary).min();
         next.map_or(Duration::MAX, |next| Duration::from_nanos(u64::try_from(next - now).unwrap_or(0)))
     }
 

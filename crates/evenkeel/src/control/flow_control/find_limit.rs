@@ -30,6 +30,7 @@ impl FlowControl {
             Concurrency::Fixed(seats) => self.set_server_concurrency(seats),
             Concurrency::Auto(_) if self.shared.is_in_fleet() => {}
             Concurrency::Auto(bounds) => {
+                self.shared.drop_canary();
                 let mut control = self.shared.control();
                 let now = self.shared.now();
                 let before = control.finder.take();

@@ -20,6 +20,7 @@ use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Attributes, Configuration, LevelId, RequestInfo, User};
 
 use crate::control::builder::FlowControlBuilder;
+use crate::control::canary::CanarySlot;
 use crate::control::clock::{Clock, nanos};
 use crate::control::digests::Digests;
 use crate::control::events::{self, ArrivalsTo, Listener, Listeners};
@@ -75,6 +76,8 @@ pub(crate) struct FlowControlShared {
     arrivals: ArrivalsTo,
     /// Tells the shadow, if there is one.
     pub(crate) shadow: Arc<ShadowTap>,
+    /// Decides about a part of the flows, if there is one.
+    pub(crate) canary: CanarySlot,
     /// Tells the flight recorder, if there is one.
     pub(crate) recorder: Arc<RecorderTap>,
     pub(crate) preset: Preset,
@@ -85,7 +88,7 @@ pub(crate) struct FlowControlShared {
     pub(crate) division: DivisionChoice,
     /// Part of every set of objects.
     pub(crate) exempt_paths: Option<Arc<FlowSchema>>,
-    log: LogChoice,
+    pub(crate) log: LogChoice,
 }
 
 /// The control plane.
@@ -159,6 +162,7 @@ impl FlowControl {
                 wait_limit_ns: AtomicI64::new(nanos(wait_limit)),
                 arrivals,
                 shadow: Arc::default(),
+                canary: CanarySlot::default(),
                 recorder: Arc::default(),
                 preset,
                 #[cfg(feature = "fleet")]
@@ -184,6 +188,7 @@ impl FlowControl {
     /// [`FlowControlBuilder::wait_limit`]. Requests that wait already keep their limit.
     pub fn set_wait_limit(&self, limit: Duration) {
         self.shared.wait_limit_ns.store(nanos(limit), Ordering::Relaxed);
+        self.shared.set_canary_wait_limit(limit);
     }
 
     /// Whether some flow schema tells its flows apart by the addresses of clients (`evenkeel.dev/flow-by: address`). Whoever knows
@@ -192,6 +197,7 @@ impl FlowControl {
     pub fn asks_for_addresses(&self) -> bool {
         self.shared.snapshot.load().configuration.asks_for_addresses()
             || self.shared.shadow.with_configuration(Configuration::asks_for_addresses) == Some(true)
+            || self.shared.canary.with_configuration(Configuration::asks_for_addresses) == Some(true)
     }
 
     /// Names the headers, in lower case, by which some flow schema matches requests (`evenkeel.dev/match-headers`) or tells its flows apart

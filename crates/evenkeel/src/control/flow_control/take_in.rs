@@ -95,6 +95,11 @@ impl FlowControl {
     fn try_admit<E: Fn(&LevelInfo) -> WorkEstimate>(&self, request: &Incoming<'_, E>) -> Option<ArrivalOutcome> {
         let snapshot = self.shared.snapshot.load();
         let class = snapshot.configuration.classify(request.attributes);
+        if self.shared.canary.is_on()
+            && let Some(canary) = self.shared.canary.of_flow(&class, request.attributes)
+        {
+            return Some(canary.take_in(request));
+        }
         let destination = snapshot.destination(class.index);
         if let Some(unit) = request.costing.route.unit
             && let Some(accounts) = destination.accounts_of_route(unit)

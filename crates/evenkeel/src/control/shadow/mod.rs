@@ -18,4 +18,5 @@ mod tap;
 pub use report::{Moved, ShadowFigures, ShadowFlow, ShadowReport, ShadowWait, Sides};
 pub use running::{Observed, ShadowSettings};
 
+pub(crate) use report::ShadowTotals;
 pub(crate) use tap::{Arriving, ShadowTap};

@@ -54,6 +54,8 @@ pub(crate) struct Model {
     /// Requests that were not decided about, and in how many pieces.
     pub(crate) dropped: u64,
     pub(crate) dropped_seconds: u64,
+    /// The last second in which there were too many.
+    dropped_in: Option<Nanos>,
     /// The last request that was decided about arrived then.
     pub(crate) decided_until: Instant,
 }
@@ -138,13 +140,14 @@ struct Told<'a> {
 /// Requests are decided about when they have ended in reality, or when they arrived so long ago.
 pub(crate) const HORIZON: Nanos = 10 * SECOND;
 /// Or when there are so many.
-const PENDING_MAX: usize = 1 << 16;
+const PENDING_MAX: usize = 1 << 15;
 /// So many requests may be open in reality or in the engine. Those that come then are dropped.
-const OPEN_MAX: usize = 1 << 16;
+const OPEN_MAX: usize = 1 << 15;
 /// After what was not seen, figures begin again when so much time has passed.
 const SETTLE: Nanos = SECOND;
-/// How many flows with rates are remembered, of each flow schema.
-const STAMPS_MAX: usize = 1 << 14;
+/// How many flows with rates are remembered, of all flow schemas together, and of each of many.
+const STAMPS_MAX: usize = 1 << 16;
+const STAMPS_MIN: usize = 64;
 /// How long a request takes of which nothing is known.
 const SERVICE_UNKNOWN: Nanos = 10 * MILLISECOND;
 /// The weight of the last request in the average of its flow schema, as a part of one.
@@ -158,7 +161,10 @@ impl Model {
         let mut engine = Engine::with_config(setup.division.config(setup.preset, setup.seats), now);
         engine.apply(setup.objects.clone(), now, &mut |_: Ticket, _: &mut Job| {});
         let configuration = engine.configuration();
-        let state = |_: &Schema| SchemaState { service: None, stamps: FlowStamps::new(STAMPS_MAX) };
+        let has_rate = |schema: &&Schema| schema.terms.as_ref().is_some_and(|terms| terms.rate.is_some());
+        let with_rate = configuration.schemas().iter().filter(has_rate).count().max(1);
+        let stamps = (STAMPS_MAX / with_rate).max(STAMPS_MIN);
+        let state = |_: &Schema| SchemaState { service: None, stamps: FlowStamps::new(stamps) };
         Self {
             schemas: configuration.schemas().iter().map(state).collect(),
             configuration,
@@ -177,6 +183,7 @@ impl Model {
             figures: Figures::default(),
             dropped: 0,
             dropped_seconds: 0,
+            dropped_in: None,
             decided_until: now,
             setup,
         }
@@ -205,7 +212,7 @@ impl Model {
     /// A request has arrived. They are told in the order of their times.
     pub(crate) fn arrived(&mut self, arrival: ArrivalRecord) {
         if self.places.len() + self.ends.len() >= OPEN_MAX + PENDING_MAX {
-            self.dropped += 1;
+            self.drop_arrival(arrival.at);
             return;
         }
         let real = if arrival.id == RequestId::NONE { RealEnd::Rejected } else { RealEnd::Open };
@@ -214,6 +221,15 @@ impl Model {
             self.places.insert((arrival.event_level(), arrival.id), Place::Pending(number));
         }
         self.pending.push_back(Pending { arrival, waited: 0, real });
+    }
+
+    /// There are too many requests for one that arrives. The seconds in which that happens are counted once each.
+    fn drop_arrival(&mut self, at: Instant) {
+        self.dropped += 1;
+        let second = at.as_nanos() / SECOND;
+        if self.dropped_in.replace(second) != Some(second) {
+            self.dropped_seconds += 1;
+        }
     }
 
     /// These happened, in this order, to requests that have been told of before, or are told of soon.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use evenkeel_engine::time::MILLISECOND;
 
 use super::figures::{Counts, Outcomes};
+use crate::control::canary::CanaryState;
 
 /// What a shadow has seen so far. Times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +38,9 @@ pub struct ShadowReport {
     pub flows: Vec<ShadowFlow>,
     /// How many requests belonged to other flows.
     pub requests_of_other_flows: u64,
+    /// What the canary is doing, if there is one, or was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary: Option<CanaryState>,
 }
 
 /// Requests that would have been in another level.
@@ -100,6 +104,17 @@ pub struct ShadowWait {
     pub p99: f64,
     /// How many they were.
     pub samples: u64,
+}
+
+/// All requests together, for metrics.
+#[derive(Debug)]
+pub(crate) struct ShadowTotals {
+    pub(crate) requests: u64,
+    pub(crate) dropped: u64,
+    pub(crate) rejected: Sides<u64>,
+    pub(crate) wait: Sides<ShadowWait>,
+    /// Those first between which most requests would move.
+    pub(crate) moved: Vec<Moved>,
 }
 
 /// SH-4.
@@ -286,6 +301,7 @@ mod tests {
             totals,
             flows,
             requests_of_other_flows: 0,
+            canary: None,
         }
         .summarized()
     }

@@ -11,7 +11,7 @@ use evenkeel_engine::time::Instant;
 
 use super::model::ModelSetup;
 use super::records::{EventRecord, Happened, OBSERVED};
-use super::report::ShadowReport;
+use super::report::{ShadowReport, ShadowTotals};
 use super::session::Session;
 use super::tap::{Arriving, TapListener};
 use crate::control::clock::Clock;
@@ -106,7 +106,12 @@ impl FlowControl {
         let session = shared.shadow.session()?;
         shared.pass_shadow(&session);
         let levels = shared.shadow.control().levels.clone();
-        Some(session.report(shared.now(), &levels))
+        Some(ShadowReport { canary: self.canary_state(), ..session.report(shared.now(), &levels) })
+    }
+
+    /// Whether there is a shadow.
+    pub fn has_shadow(&self) -> bool {
+        self.shared().shadow.is_on()
     }
 
     /// Ends the shadow, if there is one.
@@ -181,6 +186,13 @@ impl FlowControl {
 // === impl FlowControlShared ===
 
 impl FlowControlShared {
+    /// What the shadow has seen so far, all requests together.
+    pub(crate) fn shadow_totals(&self) -> Option<ShadowTotals> {
+        let session = self.shadow.session()?;
+        let levels = self.shadow.control().levels.clone();
+        Some(session.totals(&levels))
+    }
+
     /// Lets the shadow decide about everything that is known by now.
     fn pass_shadow(&self, session: &Session) {
         let now = self.now();

@@ -14,7 +14,7 @@ use super::figures::FlowNames;
 use super::model::{Model, ModelSetup};
 use super::names::NewNames;
 use super::records::{ARRIVAL_WORDS, ArrivalRecord, EVENT_WORDS, EventRecord};
-use super::report::{CAVEAT, Moved, ShadowFigures, ShadowFlow, ShadowReport, Sides};
+use super::report::{CAVEAT, Moved, ShadowFigures, ShadowFlow, ShadowReport, ShadowTotals, Sides};
 use crate::control::ring::{Cursor, Ring};
 use crate::control::rings::{RingLimits, Rings};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -60,9 +60,11 @@ struct ThreadRings {
 pub(crate) type LevelNames = HashMap<u32, Arc<str>>;
 
 /// The records that a thread may be ahead of the shadow: half a megabyte.
-const ARRIVALS: RingLimits = RingLimits { records: 1 << 13, long: 8, all: 512 };
+const ARRIVALS: RingLimits = RingLimits { records: 1 << 13, long: 8, all: 128 };
 /// The events that a level may be ahead.
-const EVENTS: RingLimits = RingLimits { records: 1 << 14, long: 8, all: 512 };
+const EVENTS: RingLimits = RingLimits { records: 1 << 14, long: 8, all: 256 };
+/// Lists that are read into keep no more room than for so many records from one pass to the next.
+const READ_MAX: usize = 1 << 14;
 /// Threads write down a request some time after its time was read. So much later it is there.
 const SLACK: Nanos = 2 * MILLISECOND;
 
@@ -147,20 +149,7 @@ impl Session {
         let passed = (now - model.counts_from()).max(0);
         let since = SystemTime::now().checked_sub(Duration::from_nanos(passed.unsigned_abs())).unwrap_or(UNIX_EPOCH);
         let since = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let shadow_level = |index: u32| {
-            let schemas = self.configuration.schemas().iter();
-            let mut levels = schemas.map(|schema| &schema.level);
-            levels
-                .find(|level| level.id.index() == index as usize)
-                .map_or_else(String::new, |level| level.name.to_string())
-        };
-        let figures = &model.figures;
-        let moved = figures.moved.iter().filter_map(|((from, to), requests)| {
-            let (from, to) = (levels.get(from).map(ToString::to_string).unwrap_or_default(), shadow_level(*to));
-            (from != to).then_some(Moved { from, to, requests: *requests })
-        });
-        let mut moved: Vec<Moved> = moved.collect();
-        moved.sort_by_key(|moved| std::cmp::Reverse(moved.requests));
+        let (figures, moved) = (&model.figures, self.moved(model, levels));
         let flows = figures.rows.iter().map(|row| {
             let named = row.names.clone().unwrap_or_else(FlowNames::unknown);
             ShadowFlow {
@@ -187,8 +176,34 @@ impl Session {
             totals: ShadowFigures::of(&figures.totals),
             flows: flows.collect(),
             requests_of_other_flows: figures.requests_of_others,
+            canary: None,
         }
         .summarized()
+    }
+
+    /// The totals of what came of it so far.
+    pub(crate) fn totals(&self, levels: &LevelNames) -> ShadowTotals {
+        let state = self.state();
+        let ShadowFigures { rejected, wait } = ShadowFigures::of(&state.model.figures.totals);
+        let (requests, dropped) = (state.model.figures.totals.requests, state.model.dropped);
+        ShadowTotals { requests, dropped, rejected, wait, moved: self.moved(&state.model, levels) }
+    }
+
+    /// The requests whose level would be another one, the most first.
+    fn moved(&self, model: &Model, levels: &LevelNames) -> Vec<Moved> {
+        let shadow_level = |index: u32| {
+            let mut levels = self.configuration.schemas().iter().map(|schema| &schema.level);
+            levels
+                .find(|level| level.id.index() == index as usize)
+                .map_or_else(String::new, |level| level.name.to_string())
+        };
+        let moved = model.figures.moved.iter().filter_map(|((from, to), requests)| {
+            let (from, to) = (levels.get(from).map(ToString::to_string).unwrap_or_default(), shadow_level(*to));
+            (from != to).then_some(Moved { from, to, requests: *requests })
+        });
+        let mut moved: Vec<Moved> = moved.collect();
+        moved.sort_by_key(|moved| std::cmp::Reverse(moved.requests));
+        moved
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -248,5 +263,7 @@ impl State {
         }
         read_arrivals.clear();
         read_events.clear();
+        read_arrivals.shrink_to(READ_MAX);
+        read_events.shrink_to(READ_MAX);
     }
 }

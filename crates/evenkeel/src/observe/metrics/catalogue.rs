@@ -71,6 +71,15 @@ metrics! {
     LIMIT_LOAD: Gauge "evenkeel_limit_load" ["load"], "1 for the load that the limit sees, 0 for the others";
     LIMIT_PHASE: Gauge "evenkeel_limit_phase" ["phase"], "1 for what the limit is doing, 0 for the others";
     LIMIT_ROOM: Gauge "evenkeel_limit_room_ratio" [], "How far bursts may go above the limit at light load; 1 if not at all";
+    CANARY_REJECTED: Counter "evenkeel_canary_rejected_requests" [], "Requests that the canary rejected, since it began";
+    CANARY_REQUESTS: Counter "evenkeel_canary_requests" [], "Requests that the canary decided about, since it began";
+    CANARY_RETURNS: Counter "evenkeel_canary_returns" [], "How often a canary ended by itself because it was worse than its bounds";
+    CANARY_SEATS: Gauge "evenkeel_canary_seats" [], "Seats of the canary; 0 when it has returned";
+    SHADOW_DROPPED: Counter "evenkeel_shadow_dropped_requests" [], "Requests that the shadow did not decide about because it was too slow or there were too many, since it began";
+    SHADOW_MOVED: Counter "evenkeel_shadow_moved_requests" ["from", "to"], "Requests that would be in another priority level under the configuration of the shadow, for the 50 pairs of levels with the most";
+    SHADOW_REJECTED: Counter "evenkeel_shadow_rejected_requests" ["side"], "Requests that were rejected (real), and that the shadow would have rejected (shadow), since it began";
+    SHADOW_REQUESTS: Counter "evenkeel_shadow_requests" [], "Requests that the shadow decided about, since it began";
+    SHADOW_WAIT: Gauge "evenkeel_shadow_wait_seconds" ["quantile", "side"], "How long requests waited that started (real), and would have waited (shadow), since the shadow began";
     FLEET_CALL: Gauge "evenkeel_fleet_call_seconds" [], "How long etcd took to answer the latest call of the fleet";
     FLEET_CONFLICTS: Counter "evenkeel_fleet_conflicts" [], "How often another instance wrote the ledger of the fleet first";
     FLEET_FAILED_CALLS: Counter "evenkeel_fleet_failed_calls" [], "Calls of the fleet that etcd did not answer in time";

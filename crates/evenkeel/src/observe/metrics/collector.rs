@@ -6,6 +6,7 @@
 #[cfg(feature = "fleet")]
 mod fleet;
 mod limit;
+mod shadow;
 
 use std::fmt;
 use std::sync::Weak;
@@ -20,6 +21,7 @@ use super::Metric;
 use super::catalogue as names;
 use super::exposition::{Exposition, FlowName};
 use crate::control::accounts::AccountSample;
+use crate::control::canary::CanaryState;
 use crate::control::counts::CROWD_KINDS;
 use crate::control::counts::LevelSample;
 use crate::control::counts::ServerSample;
@@ -30,6 +32,7 @@ use crate::control::counts::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, W
 use crate::control::fleet::FleetState;
 use crate::control::flow_control::FlowControlShared;
 use crate::control::limit::LimitState;
+use crate::control::shadow::ShadowTotals;
 use crate::observe::flows::{FlowFigures, LevelFlows};
 
 /// Writes the metrics of flow controls at every scrape; nothing of those that are gone.
@@ -60,6 +63,10 @@ struct Copied<'a> {
     accounts: Vec<AccountSample>,
     /// `None` if the number of seats was set.
     limit: Option<LimitState>,
+    /// `None` if there is no shadow.
+    shadow: Option<ShadowTotals>,
+    /// What the canary is doing, or the last one did, and how many have returned; `None` if there was none.
+    canary: Option<(CanaryState, u64)>,
     /// `None` if the seats are not shared.
     #[cfg(feature = "fleet")]
     fleet: Option<FleetState>,
@@ -105,6 +112,8 @@ impl Collector for FlowCollector {
         writer.rates()?;
         writer.costs()?;
         writer.limits()?;
+        writer.shadows()?;
+        writer.canaries()?;
         #[cfg(feature = "fleet")]
         writer.fleets()?;
         writer.flows()
@@ -119,6 +128,7 @@ impl Source {
         let (levels, server) = shared.sample_metrics();
         let (flows, dangling, accounts) = (shared.flows(FLOWS_MAX), shared.dangling(), shared.account_samples());
         let limit = shared.limit_state();
+        let (shadow, canary) = (shared.shadow_totals(), shared.canary_state_and_returns());
         let name = self.name.as_ref().map(|(label, value)| FlowName { label, value });
         Some(Copied {
             name,
@@ -128,6 +138,8 @@ impl Source {
             dangling,
             accounts,
             limit,
+            shadow,
+            canary,
             #[cfg(feature = "fleet")]
             fleet: shared.fleet_state(),
         })
