@@ -11,8 +11,8 @@ use http::Uri;
 
 use super::limits::CLIENTS_MIN;
 use super::{
-    Config, FleetConfig, HealthConfig, IdentitySource, Limits, ListenAddress, Problem, RouteTimeouts, Timeouts,
-    TracingConfig, UpstreamAddress, UpstreamConfig, UpstreamTls, own_address, paths, service_check,
+    Config, FleetConfig, HealthConfig, IdentitySource, Limits, ListenAddress, Problem, RouteTimeouts, ShadowConfig,
+    Timeouts, TracingConfig, UpstreamAddress, UpstreamConfig, UpstreamTls, own_address, paths, service_check,
 };
 use super::{HoldWhile, LimitConfig};
 use crate::observe::log;
@@ -71,6 +71,7 @@ impl Config {
             problems.limit(&format!("services.{name}.limit"), &service.limit);
         }
         problems.0.extend(FleetConfig::check(self));
+        problems.0.extend(self.shadow.iter().flat_map(ShadowConfig::check));
         problems.zero("flightRecorder.files", self.flight_recorder.files as u64);
         problems.zero("workers", self.workers.map_or(1, |workers| workers as u64));
         if let Err(message) = log::filter(&self.log) {

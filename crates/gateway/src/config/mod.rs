@@ -65,7 +65,7 @@ pub use memory::{memory_limit, memory_of_connections};
 pub use read::{ConfigError, is_settings};
 pub use responses::{CorsConfig, Preflights, ResponseFormat, ResponseTemplate, ResponsesConfig};
 pub use service::ServiceConfig;
-pub use shadow::ShadowConfig;
+pub use shadow::{ReturnIfConfig, ShadowConfig};
 pub use socket_mode::SocketMode;
 pub use tracing::{OtlpProtocol, TracingConfig};
 pub use upstream::{Protocol, UpstreamConfig, UpstreamTls};

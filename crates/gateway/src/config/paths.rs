@@ -38,6 +38,9 @@ pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)
     if let Some(path) = &mut config.objects {
         see("objects", path);
     }
+    if let Some(path) = config.shadow.as_mut().and_then(|shadow| shadow.objects.as_mut()) {
+        see("shadow.objects", path);
+    }
     if let Some(path) = &mut config.log.access_file {
         see("log.accessFile", path);
     }

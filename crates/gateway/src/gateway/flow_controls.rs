@@ -89,8 +89,8 @@ impl FlowControls {
         for flow in of_services.by_name.values() {
             flow.apply_stored(objects.clone());
         }
-        of_services.objects.clone_from(objects);
-        if of_services.shadowing.follows_governing() {
+        let before = std::mem::replace(&mut of_services.objects, objects.clone());
+        if of_services.shadowing.follows(&before, objects) {
             warn_of(self.begin_shadow(&of_services));
         }
         Ok(())

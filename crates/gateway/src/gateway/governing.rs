@@ -34,7 +34,8 @@ impl Governing {
     }
 }
 
-fn changes(before: &Objects, after: &Objects) -> Vec<ObjectChange> {
+/// What is different.
+pub(super) fn changes(before: &Objects, after: &Objects) -> Vec<ObjectChange> {
     let mut changes = changes_of("level", &before.priority_levels, &after.priority_levels);
     changes.extend(changes_of("flow schema", &before.flow_schemas, &after.flow_schemas));
     changes

@@ -8,6 +8,7 @@ use evenkeel_api::Preset;
 use evenkeel_engine::controller::Objects;
 
 use super::flow_controls::FlowControls;
+use super::governing;
 use crate::config::ShadowConfig;
 use crate::objects::{DirectorySource, ObjectSource, ObjectsError};
 
@@ -26,9 +27,16 @@ impl Shadowing {
         Self { config: config.cloned(), of_files: None }
     }
 
-    /// Whether the objects that govern are also those of the shadow.
-    pub(super) fn follows_governing(&self) -> bool {
-        self.config.as_ref().is_some_and(|config| config.objects.is_none())
+    /// Whether other objects of the source are another shadow: it has the objects in effect, or those of the mode `audit`.
+    pub(super) fn follows(&self, before: &Objects, after: &Objects) -> bool {
+        match &self.config {
+            Some(config) => config.objects.is_none(),
+            None => match (before.audited(), after.audited()) {
+                (None, None) => false,
+                (Some(before), Some(after)) => !governing::changes(&before, &after).is_empty(),
+                _ => true,
+            },
+        }
     }
 
     /// Takes the settings. Files of other settings are not its own any more.
@@ -47,17 +55,38 @@ impl Shadowing {
         flows: impl Iterator<Item = &'a FlowControl>,
     ) -> Result<(), InvalidObjects> {
         let objects = match &self.config {
-            Some(ShadowConfig { objects: Some(_), .. }) => self.of_files.as_ref(),
-            Some(_) => Some(governing),
-            None => None,
+            Some(ShadowConfig { objects: Some(_), .. }) => self.of_files.clone(),
+            Some(_) => Some(governing.audited().unwrap_or_else(|| governing.clone())),
+            None => governing.audited(),
         };
+        let config = self.config.clone().unwrap_or_default();
         for flow in flows {
-            match (objects, &self.config) {
-                (Some(objects), Some(config)) => flow.shadow_with(objects.clone(), config.settings())?,
-                _ => flow.end_shadow(),
+            match &objects {
+                Some(objects) => {
+                    flow.shadow_with(objects.clone(), config.settings())?;
+                    begin_canary(flow, objects, &config);
+                }
+                None => {
+                    flow.end_shadow();
+                    flow.end_canary();
+                }
             }
         }
         Ok(())
+    }
+}
+
+/// Lets the shadow's objects have their part of the flows, if it is to have one.
+fn begin_canary(flow: &FlowControl, objects: &Objects, config: &ShadowConfig) {
+    let begun = match config.canary() {
+        Some(settings) => flow.canary(objects.clone(), settings),
+        None => {
+            flow.end_canary();
+            Ok(())
+        }
+    };
+    if let Err(error) = begun {
+        tracing::warn!("there is no canary: {error}");
     }
 }
 

@@ -58,7 +58,7 @@ async fn sh_1_requests_are_served_as_if_there_were_no_shadow() {
     let (upstream, folder) = (upstream().await, TempDir::new().unwrap());
     let file = folder.path().join("new.yaml");
     std::fs::write(&file, NEW).unwrap();
-    let shadow = ShadowConfig { objects: Some(file.clone()), concurrency: Some(5), borrowing: None };
+    let shadow = ShadowConfig { objects: Some(file.clone()), concurrency: Some(5), ..ShadowConfig::default() };
     let running = start_with(settings(&upstream, shadow), ONE_LEVEL).await;
     for number in 0..20 {
         let path = if number % 2 == 0 { "/orders/1" } else { "/reports" };

@@ -37,6 +37,10 @@ impl Events {
         if after.settings_applied > before.settings_applied {
             self.note(time_ms, EventKind::SettingsChanged, "the settings changed and are in effect".to_owned());
         }
+        if after.canary_returns > before.canary_returns {
+            let why = after.canary_returned.as_deref().unwrap_or("it was worse than its bounds");
+            self.note(time_ms, EventKind::ObjectsChanged, format!("the canary has returned: {why}"));
+        }
         let (old, new) = (before.reading.concurrency, after.reading.concurrency);
         if old != new {
             self.note_limit(time_ms, old, new);

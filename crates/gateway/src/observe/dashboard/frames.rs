@@ -220,6 +220,9 @@ impl Sources {
             buffer_limit: (self.buffer_limit)(),
             limit: flows_of_services.iter().find_map(|one| one.flow.limit_state()),
             fleet: flows_of_services.iter().find_map(|one| one.flow.fleet_state()),
+            has_shadow: flows_of_services.iter().any(|one| one.flow.has_shadow()),
+            canary_returns: flows_of_services.iter().map(|one| one.flow.canary_returns()).sum(),
+            canary_returned: flows_of_services.iter().find_map(|one| one.flow.canary_state()?.returned),
         })
     }
 }

@@ -37,6 +37,11 @@ pub(crate) struct Observation {
     pub(crate) limit: Option<LimitState>,
     /// The fleet, if the seats are shared.
     pub(crate) fleet: Option<FleetState>,
+    /// Whether there is a shadow.
+    pub(crate) has_shadow: bool,
+    /// How many canaries have returned by themselves, and why the last one has.
+    pub(crate) canary_returns: u64,
+    pub(crate) canary_returned: Option<String>,
 }
 
 /// The counters of an upstream.
@@ -120,6 +125,7 @@ impl Recorder {
             dangling_count,
         };
         frame.server.fleet = seen.fleet.as_ref().map(|fleet| Fleet::new(fleet, time_ms, FLEET_STEPS_MAX));
+        frame.server.has_shadow = seen.has_shadow;
         frame.server.limit = seen.limit.as_ref().map(|limit| Limit::new(limit, time_ms, LIMIT_STEPS_MAX));
         (frame.server.buffered, frame.server.buffer_limit) = (seen.buffered, seen.buffer_limit);
         self.before = Some(seen);

@@ -124,6 +124,9 @@ pub struct Server {
     /// The fleet that it shares its seats with, if it does.
     #[serde(skip_serializing_if = "is_default")]
     pub fleet: Option<Fleet>,
+    /// Whether there is a shadow, whose report is at `/debug/shadow`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub has_shadow: bool,
 }
 
 /// What a frame means, in one sentence.

@@ -130,6 +130,8 @@ function draw() {
   drawUpstreams();
   drawEvents();
   drawSchemas(levels);
+  if (!frame.server.hasShadow) byId("shadow").hidden = true;
+  else if (!shadow) readShadow();
   if (byId("content").hidden) {
     byId("content").hidden = false;
     document.documentElement.dataset.usableMs = Math.round(performance.now());
@@ -438,6 +440,60 @@ function drawSchemas(levels) {
     });
 }
 
+// === The shadow ===
+
+const SHADOW_MS = 5000; // percentiles of hundreds of flows are not made every second
+let shadow = null;
+
+async function readShadow() {
+  if (!frame || !frame.server.hasShadow || document.hidden) return;
+  try {
+    const response = await fetch("/debug/shadow");
+    shadow = response.ok ? parsed(await response.text()) : null;
+  } catch {
+    shadow = null; // the next look tells
+  }
+  drawShadow();
+}
+
+// The reports, each with the service that it is about; without services there is one.
+const reports = () => (!shadow ? [] : shadow.services ? shadow.services.map((one) => ({ service: one.service, ...one.shadow })) : [{ service: "", ...shadow }]);
+
+function drawShadow() {
+  const all = reports();
+  byId("shadow").hidden = !frame.server.hasShadow || !all.length;
+  if (byId("shadow").hidden) return;
+  const of = (report) => (report.service ? `${report.service}: ` : "");
+  const dropped = sum(all.map((report) => report.dropped));
+  setText(byId("shadow-counts"), `${count(sum(all.map((report) => report.requests)), "request", "requests")}${dropped ? `, ${number(dropped)} missed` : ""}`);
+  setText(byId("shadow-summary"), all.map((report) => of(report) + report.summary).join(" "));
+  setText(byId("shadow-caveat"), all[0].caveat);
+  const canaries = all.filter((report) => report.canary);
+  byId("shadow-canary").hidden = !canaries.length;
+  setText(byId("shadow-canary"), canaries.map((report) => of(report) + aboutCanary(report.canary)).join(" "));
+  const totals = all.map((report) => ({ key: `${report.service}\n`, name: `${of(report)}all`, level: "", ...report.totals, requests: report.requests }));
+  const flows = all.flatMap((report) => list(report.flows).slice(0, ROWS).map((flow) => ({
+    key: `${report.service}\n${flow.flowSchema}\n${flow.flow}\n${flow.level.real}\n${flow.level.shadow}`,
+    name: of(report) + (flow.flow || flow.flowSchema),
+    level: flow.level.real === flow.level.shadow ? flow.level.real : `${flow.level.real} → ${flow.level.shadow}`,
+    requests: flow.requests, rejected: flow.rejected, wait: flow.wait,
+  })));
+  rows(byId("shadow-rows"), [...totals, ...flows], (row) => row.key,
+    (row) => el("tr", {}, el("td", { class: "one", title: row.name }, row.name), el("td", { class: "one", title: row.level }, row.level),
+      cell("requests"), cell("rejected"), cell("in the shadow"), cell("wait p99"), cell("in the shadow")),
+    (row, { requests, rejected: lost, wait }) => {
+      const values = [number(requests), number(lost.real), number(lost.shadow), duration(wait.real.p99), duration(wait.shadow.p99)];
+      values.forEach((value, index) => setText(row.children[index + 2], value));
+      row.children[4].className = lost.shadow > lost.real ? "number bad" : "number";
+      row.children[6].className = wait.shadow.p99 > wait.real.p99 * 1.1 + 1 ? "number warn" : "number";
+    });
+}
+
+function aboutCanary({ phase, percent: part, seats, requests, rejected: lost, waitP99, returned }) {
+  const figures = `${count(requests, "request", "requests")}, ${number(lost)} rejected, wait p99 ${duration(waitP99)}`;
+  return phase === "running" ? `The canary has ${part} % of the flows and ${count(seats, "seat", "seats")}: ${figures}.` : `The canary has returned: ${returned} (${figures}).`;
+}
+
 // === The chart ===
 
 const HEIGHT = 240;
@@ -712,4 +768,5 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && chosen && event.target.tagName !== "INPUT") choose(chosen);
 });
 setInterval(showLive, 1000);
+setInterval(readShadow, SHADOW_MS);
 connect();

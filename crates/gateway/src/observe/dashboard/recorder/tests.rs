@@ -27,6 +27,7 @@ struct Bench {
     objects_are_refused: bool,
     buffered: u64,
     buffer_limit: u64,
+    canary_returned: Option<String>,
 }
 
 impl Bench {
@@ -49,6 +50,7 @@ impl Bench {
             objects_are_refused: false,
             buffered: 0,
             buffer_limit: 0,
+            canary_returned: None,
         }
     }
 
@@ -82,6 +84,9 @@ impl Bench {
             buffer_limit: self.buffer_limit,
             limit: None,
             fleet: None,
+            has_shadow: false,
+            canary_returns: u64::from(self.canary_returned.is_some()),
+            canary_returned: self.canary_returned.clone(),
         };
         self.recorder.record(seen, time_ms, &mut self.history)
     }
@@ -223,6 +228,7 @@ fn changes_are_events() {
     bench.pass(Duration::from_secs(1));
     bench.frame();
     bench.upstream.out = None;
+    bench.canary_returned = Some("3 of 250 requests waited for longer than 2000 ms".to_owned());
     let change = |kind, edit, name: &str| ObjectChange { kind, edit, name: name.to_owned() };
     bench.object_changes = [
         change("level", Edit::Edited, "everyone"),
@@ -238,6 +244,7 @@ fn changes_are_events() {
         events,
         [
             (EventKind::UpstreamBack, "the upstream service:80 serves again"),
+            (EventKind::ObjectsChanged, "the canary has returned: 3 of 250 requests waited for longer than 2000 ms"),
             (
                 EventKind::ObjectsChanged,
                 "the objects changed: 4 levels added; flow schema a, b edited; level everyone edited"
@@ -255,5 +262,5 @@ fn changes_are_events() {
     }
     let events = bench.recorder.events.all();
     assert_eq!(events[0].text, "all levels together have 30 → 79 seats");
-    assert!(events.len() == 5, "{events:?}");
+    assert!(events.len() == 6, "{events:?}");
 }
