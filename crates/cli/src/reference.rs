@@ -38,6 +38,9 @@ pub fn reference() -> String {
     page += &exit_codes();
     for command in evenkeel.get_subcommands().filter(|command| command.get_name() != "help") {
         page += &section(command);
+        for part in command.get_subcommands().filter(|part| part.get_name() != "help") {
+            page += &section(part);
+        }
         match command.get_name() {
             "demo" => page += &fields(FORMAT, &demo::FIELDS),
             "replay" => page += &fields(REPLAY_FORMAT, &replay::FIELDS),

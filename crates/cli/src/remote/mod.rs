@@ -2,10 +2,12 @@
 
 pub(crate) mod cluster;
 mod credential_plugin;
+mod gateway_flags;
 pub(crate) mod kubeconfig;
 mod server;
 
 pub(crate) use cluster::{ClusterFlags, ClusterObjects};
+pub(crate) use gateway_flags::GatewayFlags;
 pub(crate) use kubeconfig::{Access, Pem};
 pub(crate) use server::{Link, Server};
 

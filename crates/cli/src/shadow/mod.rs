@@ -1,13 +1,14 @@
 //! `evenkeel shadow`: what requests would have got under the shadow's configuration.
 
+mod promote;
 mod text;
 
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use bytes::Bytes;
+use clap::{Args, Subcommand};
 use evenkeel::shadow::ShadowReport;
 use evenkeel_gateway::FetchLimits;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
@@ -16,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime;
 
 use crate::exit::Exit;
-use crate::remote::{Access, GATEWAY, Pem, Server, kubeconfig};
-use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, printable_json};
+use crate::remote::{GatewayFlags, Server};
+use crate::terminal::{ColorChoice, OutputFormat, Reader, pretty_json, print, printable_json};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,9 +27,14 @@ Examples:
   An hour later, see what it would have changed:
     evenkeel shadow
   The same of another gateway, as JSON:
-    evenkeel shadow http://gateway.example:9901 --token-file admin-token -o json";
+    evenkeel shadow http://gateway.example:9901 --token-file admin-token -o json
+  Let the shadow's objects take the place of those in effect:
+    evenkeel shadow promote";
 
 const ADMIN_PATH: &str = "/debug/shadow";
+const FLOWS_DEFAULT: usize = 20;
+/// Moves the cursor to the first line, and clears what is below.
+const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
 const LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(30), bytes: 16 << 20 };
 
 /// Shows what requests would have got under the shadow's configuration, beside what they got.
@@ -36,26 +42,26 @@ const LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(30), bytes: 
 /// A gateway has a shadow if it was started with --shadow, or if its settings have `shadow`. The shadow decides about every request with objects
 /// and a limit of its own, and changes none of them.
 #[derive(Debug, Args)]
-#[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
+#[command(args_conflicts_with_subcommands = true, after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Shadow {
-    /// The URL of a gateway's admin endpoint [default: `http://127.0.0.1:9901`].
-    #[arg(value_name = "URL")]
-    gateway: Option<String>,
+    #[command(subcommand)]
+    command: Option<ShadowCommand>,
+    #[command(flatten)]
+    gateway: GatewayFlags,
     /// How many flows are shown, those first for which most changes.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = FLOWS_DEFAULT)]
     flows: usize,
-    /// A file with a bearer token [default: the variable `EVENKEEL_ADMIN_TOKEN`].
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// CA certificates used to verify the server, in PEM [default: the system's].
-    #[arg(long, value_name = "FILE")]
-    certificate_authority: Option<PathBuf>,
     /// How the report is printed. JSON has the fields of the gateway's /debug/shadow.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: OutputFormat,
     /// When text is coloured.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
+}
+
+#[derive(Debug, Subcommand)]
+enum ShadowCommand {
+    Promote(promote::Promote),
 }
 
 /// What a gateway responds.
@@ -79,39 +85,44 @@ struct OfService {
 
 impl Shadow {
     pub(crate) fn run(&self) -> Result<Exit> {
-        let server = Server::new(&self.access()?, LIMITS)?;
+        if let Some(ShadowCommand::Promote(promote)) = &self.command {
+            return promote.run();
+        }
+        let server = Server::new(&self.gateway.access()?, LIMITS)?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
         let shadows = runtime.block_on(shadows(&server))?;
-        let text = match self.output {
-            OutputFormat::Json => printable_json(&pretty_json(&shadows)?).into_owned() + "\n",
-            OutputFormat::Text => {
-                let paint = self.color.paint(&io::stdout());
-                shadows.parts().map(|(service, report)| text::report(service, report, self.flows, paint)).collect()
-            }
-        };
-        print(text)?;
+        print(shadows.shown(self.output, self.color, self.flows)?)?;
         Ok(Exit::Success)
     }
+}
 
-    fn access(&self) -> Result<Access> {
-        let variable = || std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
-        let token = self.token_file.as_deref().map(kubeconfig::token_of).transpose()?;
-        Ok(Access {
-            server: self.gateway.clone().unwrap_or_else(|| GATEWAY.to_owned()),
-            token: token.or_else(variable),
-            ca: self.certificate_authority.clone().map(Pem::File),
-            ..Access::default()
-        })
+/// Shows the report of a gateway: once, or on a cleared screen again and again with this pause, until its reader is gone.
+pub(crate) async fn follow(
+    server: &Server,
+    output: OutputFormat,
+    color: ColorChoice,
+    pause: Option<Duration>,
+) -> Result<Exit> {
+    loop {
+        let text = shadows(server).await?.shown(output, color, FLOWS_DEFAULT)?;
+        let clear = if pause.is_some() { CLEAR_SCREEN } else { "" };
+        let reader = print(format!("{clear}{text}"))?;
+        let Some(pause) = pause.filter(|_| reader != Reader::Gone) else { return Ok(Exit::Success) };
+        tokio::time::sleep(pause).await;
     }
 }
 
 async fn shadows(server: &Server) -> Result<Shadows> {
+    let body = page(server, ADMIN_PATH).await?;
+    serde_json::from_slice(&body).with_context(|| format!("the response of {} is not that of a gateway", server.url()))
+}
+
+/// A page of the admin endpoint.
+async fn page(server: &Server, path: &str) -> Result<Bytes> {
     let url = server.url();
-    let (status, body) = server.get(ADMIN_PATH).await?;
+    let (status, body) = server.get(path).await?;
     match status {
-        StatusCode::OK => {
-            serde_json::from_slice(&body).with_context(|| format!("the response of {url} is not that of a gateway"))
-        }
+        StatusCode::OK => Ok(body),
         StatusCode::UNAUTHORIZED => {
             bail!("{url} needs a token or rejects this one (401); set --token-file or the variable {TOKEN_VARIABLE}")
         }
@@ -122,6 +133,17 @@ async fn shadows(server: &Server) -> Result<Shadows> {
 // === impl Shadows ===
 
 impl Shadows {
+    /// As it is printed.
+    fn shown(&self, output: OutputFormat, color: ColorChoice, flows: usize) -> Result<String> {
+        Ok(match output {
+            OutputFormat::Json => printable_json(&pretty_json(self)?).into_owned() + "\n",
+            OutputFormat::Text => {
+                let paint = color.paint(&io::stdout());
+                self.parts().map(|(service, report)| text::report(service, report, flows, paint)).collect()
+            }
+        })
+    }
+
     fn parts(&self) -> impl Iterator<Item = (Option<&str>, &ShadowReport)> {
         let (services, one) = match self {
             Self::OfServices { services } => (services.as_slice(), None),

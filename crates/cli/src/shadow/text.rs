@@ -1,5 +1,6 @@
 //! The report of a shadow as text for people: the sentence first, then totals, levels and flows.
 
+use evenkeel::canary::CanaryState;
 use evenkeel::shadow::{ShadowFigures, ShadowReport, Sides};
 
 use crate::terminal::{Column, Paint, Shade, Table, printable, thousands};
@@ -22,7 +23,11 @@ pub(super) fn report(service: Option<&str>, report: &ShadowReport, flows: usize,
     if report.pending > 0 {
         text += &format!(", {} more that have not ended", count(report.pending));
     }
-    text += "\n\n";
+    text.push('\n');
+    if let Some(canary) = &report.canary {
+        text += &format!("{}\n", sentence_of(canary));
+    }
+    text.push('\n');
     text += &table(report, flows).render();
     for moved in &report.moved {
         let (from, to) = (printable(&moved.from), printable(&moved.to));
@@ -39,6 +44,28 @@ pub(super) fn report(service: Option<&str>, report: &ShadowReport, flows: usize,
         );
     }
     text
+}
+
+/// What the canary is doing, or why it has returned.
+fn sentence_of(canary: &CanaryState) -> String {
+    let figures = format!(
+        "{} requests, {} rejected, wait p50 {}, p99 {}",
+        count(canary.requests),
+        count(canary.rejected),
+        milliseconds(canary.wait_p50),
+        milliseconds(canary.wait_p99)
+    );
+    match &canary.returned {
+        Some(reason) => {
+            format!("The canary has returned after {} s: {} ({figures})", whole(canary.seconds), printable(reason))
+        }
+        None => format!(
+            "The canary has {} % of the flows and {} seats for real: {figures}, in {} s",
+            canary.percent,
+            canary.seats,
+            whole(canary.seconds)
+        ),
+    }
 }
 
 fn table(report: &ShadowReport, flows: usize) -> Table {

@@ -32,6 +32,7 @@ use tokio::time::timeout;
 
 use crate::exit::{Exit, WrongUsage};
 use crate::remote::{Access, GATEWAY, Pem, Server, kubeconfig};
+use crate::shadow;
 use crate::signals::Signals;
 use crate::terminal::{self, ColorChoice, OutputFormat, Reader, print, printable_json};
 use crate::usage::{is_kubectl_plugin, number};
@@ -52,6 +53,8 @@ Examples:
     evenkeel top --kube https://10.0.0.1:6443 --kube https://10.0.0.2:6443 --token-file token --certificate-authority ca.crt
   An API server of your kubeconfig:
     evenkeel top --context production
+  What the shadow of a gateway decides:
+    evenkeel top --shadow
   One frame as text, or frames for a program:
     evenkeel top --once
     evenkeel top -o json";
@@ -103,6 +106,9 @@ pub(crate) struct TopCommand {
     #[arg(long, value_name = "FILE", requires = "client_certificate", help_heading = ACCESS)]
     client_key: Option<PathBuf>,
 
+    /// Show the report of the gateway's shadow instead, anew every two seconds, as `evenkeel shadow` prints it.
+    #[arg(long, conflicts_with_all = ["kube", "kubeconfig", "context"])]
+    shadow: bool,
     /// Print one frame and exit, instead of taking over the terminal.
     #[arg(long)]
     once: bool,
@@ -123,6 +129,9 @@ impl TopCommand {
             let why = "standard output is not a terminal; use --once for one frame as text, or -o json for a stream of frames";
             return Err(WrongUsage(why.to_owned()).into());
         }
+        if self.shadow {
+            return self.show_shadow(is_screen);
+        }
         let source = self.source().map_err(|error| WrongUsage(format!("{error:#}")))?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
         runtime.block_on(async {
@@ -135,6 +144,21 @@ impl TopCommand {
             }
             tokio::select! {
                 done = self.print(source) => done,
+                () = signals.end() => Ok(Exit::Success),
+            }
+        })
+    }
+
+    /// The report of the shadow: on a screen again and again, and otherwise once.
+    fn show_shadow(&self, is_screen: bool) -> Result<Exit> {
+        let source = self.source().map_err(|error| WrongUsage(format!("{error:#}")))?;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        let pause = Duration::from_secs(self.interval.into());
+        runtime.block_on(async {
+            let mut signals = Signals::listen()?;
+            let show = shadow::follow(&source.server, self.output, self.color, is_screen.then_some(pause));
+            tokio::select! {
+                done = show => done,
                 () = signals.end() => Ok(Exit::Success),
             }
         })

@@ -34,6 +34,7 @@ mod restarts;
 mod schema;
 mod secret_files;
 mod serve;
+mod shadow;
 mod simulate;
 mod store_faults;
 mod terminal;

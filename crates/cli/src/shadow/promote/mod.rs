@@ -1,0 +1,98 @@
+//! `evenkeel shadow promote`: the shadow's objects take the place of those in effect (SH-5).
+
+mod files;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use evenkeel_gateway::Config;
+use tokio::runtime;
+
+use super::{LIMITS, Shadows, page, shadows};
+use crate::exit::Exit;
+use crate::remote::{GatewayFlags, Server};
+use crate::terminal::{print, printable};
+
+use files::Promotion;
+
+const EXAMPLES: &str = "\
+Examples:
+  See the commands that let the shadow's objects take the place of those in effect:
+    evenkeel shadow promote
+  Run them, on the machine of the gateway and in its working directory:
+    evenkeel shadow promote --write";
+
+/// Lets the shadow's objects take the place of those in effect, in one step.
+///
+/// Where the objects are files, the commands that do it are printed, and run with --write. The gateway notices the change by itself. Requests
+/// that run go on, and requests that wait keep their places. The objects that were in effect are kept beside the new ones, with the suffix
+/// `.before`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
+pub(super) struct Promote {
+    #[command(flatten)]
+    gateway: GatewayFlags,
+    /// Run the commands instead of printing them. Paths are those of the gateway's settings, from its working directory.
+    #[arg(long)]
+    write: bool,
+}
+
+// === impl Promote ===
+
+impl Promote {
+    pub(super) fn run(&self) -> Result<Exit> {
+        let server = Server::new(&self.gateway.access()?, LIMITS)?;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        let (config, shadows) = runtime.block_on(state(&server))?;
+        let promotion = promotion_of(&config)?;
+        let mut text = summary(&shadows);
+        if self.write {
+            promotion.write()?;
+            text += &format!("{} has the objects of the shadow now\n", promotion.to().display());
+        } else {
+            promotion.commands().iter().for_each(|command| text += &format!("{command}\n"));
+        }
+        print(text)?;
+        Ok(Exit::Success)
+    }
+}
+
+/// The settings of a gateway, and the reports of its shadow: a gateway without a shadow has nothing to promote.
+async fn state(server: &Server) -> Result<(Config, Shadows)> {
+    let shadows = shadows(server).await?;
+    let settings = page(server, "/config").await?;
+    let text = std::str::from_utf8(&settings).context("the gateway's settings are not valid UTF-8")?;
+    let config = Config::parse("the gateway's settings", text).context("cannot read the gateway's settings")?;
+    Ok((config, shadows))
+}
+
+/// What the settings say of the files.
+fn promotion_of(config: &Config) -> Result<Promotion> {
+    let of_shadow = config.shadow.as_ref().and_then(|shadow| shadow.objects.clone());
+    let Some(from) = of_shadow else {
+        bail!(
+            "the shadow has the objects in effect, and differs only by `shadow.concurrency` or `shadow.borrowing`; set `concurrency` or \
+             `flowControl.borrowing` to these"
+        )
+    };
+    match &config.objects {
+        Some(to) => Ok(Promotion::new(from, to.clone())),
+        None if config.short_form().is_some() => bail!(
+            "the objects in effect are `levels` and `match` of the settings file; replace these by those of {}, and reload the settings \
+             with SIGHUP",
+            from.display()
+        ),
+        None => bail!(
+            "the gateway reads no objects from files; start it with `--objects {0}`, or apply {0} to its API with kubectl",
+            from.display()
+        ),
+    }
+}
+
+/// What would change, as comments of a shell.
+fn summary(shadows: &Shadows) -> String {
+    let line = |(service, report): (Option<&str>, &evenkeel::shadow::ShadowReport)| {
+        let service = service.map_or_else(String::new, |service| format!("{}: ", printable(service)));
+        format!("# {service}{}\n", printable(&report.summary))
+    };
+    shadows.parts().map(line).collect()
+}
