@@ -49,6 +49,16 @@ pub fn free_address() -> io::Result<SocketAddr> {
 impl Process {
     /// Starts a process that listens on an address, and waits until it does. Its output goes to a file in the folder.
     pub fn start(command: &mut Command, address: SocketAddr, folder: &Path) -> io::Result<Self> {
+        Self::start_within(command, address, folder, START_MAX)
+    }
+
+    /// Like `start`, for a process that may take longer until it listens.
+    pub fn start_within(
+        command: &mut Command,
+        address: SocketAddr,
+        folder: &Path,
+        start_max: Duration,
+    ) -> io::Result<Self> {
         let output = folder.join("output.log");
         let file = File::create(&output)?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
@@ -57,7 +67,7 @@ impl Process {
         let process = Self { child, output, address };
         let start = Instant::now();
         while TcpStream::connect(address).is_err() {
-            if start.elapsed() > START_MAX {
+            if start.elapsed() > start_max {
                 let output = process.output().unwrap_or_default();
                 return Err(Error::other(format!("`{name}` does not listen on {address}; its output: {output}")));
             }
