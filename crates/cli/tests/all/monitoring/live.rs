@@ -12,6 +12,13 @@ const MADE: [(&str, &[&str]); 2] = [("up", &[]), ("ALERTS", &["alertname", "aler
 /// What only an instance of a fleet shows, as the tests of fleets see it.
 const OF_FLEET: (&str, &[&str]) = ("evenkeel_fleet_footing", &["footing"]);
 
+/// What only a gateway in front of language models shows, as the catalogue of metrics has it.
+const OF_MODELS: [(&str, &[&str]); 3] = [
+    ("evenkeel_llm_tokens_total", &["kind", "model", "user"]),
+    ("evenkeel_request_cost_total", &["flow_schema", "priority_level", "unit"]),
+    ("evenkeel_request_cost_expected_total", &["flow_schema", "priority_level", "unit"]),
+];
+
 /// A query as Grafana sends it.
 fn sent(query: &grafana::Query, job: &str, level: &str) -> String {
     let level = if query.is_for_each_level { level } else { ".+" };
@@ -32,7 +39,7 @@ fn rules_and_queries_find_data_in_a_gateway_and_in_a_kube_apiserver() {
         prometheus.wait_for("it is scraped", &format!("up{{job=\"{job}\"}} == 1"));
     }
 
-    for query in grafana::queries() {
+    for query in grafana::queries().into_iter().filter(|query| !query.is_of_models) {
         let (own, kube) = (sent(&query, "evenkeel.*", "web"), sent(&query, "kube-apiserver", "batch"));
         prometheus.wait_for(&query.panel, &own);
         if !query.is_own {
@@ -71,7 +78,9 @@ fn rules_and_queries_find_data_in_a_gateway_and_in_a_kube_apiserver() {
         own.add_made(name, labels);
         kube.add_made(name, labels);
     }
-    own.add_made(OF_FLEET.0, OF_FLEET.1);
+    for (name, labels) in OF_MODELS.into_iter().chain([OF_FLEET]) {
+        own.add_made(name, labels);
+    }
     for query in grafana::queries() {
         assert_known(&own, "the gateway", &query.panel, &query.expression);
         if !query.is_own {
