@@ -148,6 +148,8 @@ def errors():
     # The packages try again by themselves.
     reply = open_ai(max_retries=2).chat.completions.create(model="flaky", messages=HELLO, max_tokens=3)
     assert reply.usage.completion_tokens == 3
+    reply = claude(max_retries=2).messages.create(model="flaky", messages=HELLO, max_tokens=3)
+    assert reply.usage.output_tokens == 3
     # A stream that its server cuts off is an error for its client, too.
     try:
         list(open_ai(max_retries=0).chat.completions.create(model="cut-off", messages=HELLO, max_tokens=40, stream=True))
@@ -184,6 +186,34 @@ def rejections():
         assert error.body["error"]["type"] == "rate_limit_error", error.body
 
 
+def no_retries():
+    """`hourly` may send one request an hour. Its package is told not to come back within a minute, and does not."""
+    seen = []
+    http_client = httpx.Client(event_hooks={"response": [seen.append]}, timeout=60)
+    client = open_ai(key="sk-hourly", max_retries=5, http_client=http_client)
+    client.chat.completions.create(model="hourly", messages=HELLO, max_tokens=2)
+    try:
+        client.chat.completions.create(model="hourly", messages=HELLO, max_tokens=2)
+        raise AssertionError("it is above its rate")
+    except openai.RateLimitError:
+        pass
+    assert [response.status_code for response in seen] == [200, 429], seen
+    assert seen[1].headers["x-should-retry"] == "false", seen[1].headers
+
+
+def cached_tokens_and_usage_in_each_chunk():
+    reply = open_ai().chat.completions.create(model="cached", messages=HELLO, max_tokens=4)
+    line = logged("cached", reply.usage.prompt_tokens, 4)
+    assert line["cachedTokens"] == reply.usage.prompt_tokens_details.cached_tokens > 0, line
+    assert line["cost"] < reply.usage.total_tokens, line
+    stream = open_ai().chat.completions.create(
+        model="each-chunk", messages=HELLO, max_tokens=20, stream=True,
+        stream_options={"include_usage": True}, extra_body={"stream_options": {"include_usage": True, "continuous_usage_stats": True}})
+    usages = [chunk.usage.completion_tokens for chunk in stream if chunk.usage]
+    assert len(usages) > 2 and usages == sorted(usages) and usages[-1] == 20, usages
+    logged("each-chunk", reply.usage.prompt_tokens, 20)
+
+
 def disconnects():
     """A client that leaves ends the generation, and gives its seat back."""
     before = model_status()["leftEarly"]
@@ -204,6 +234,7 @@ def models():
     assert lines(model="big")[-1]["level"] == "slow", lines(model="big")
 
 
-for test in [chat, chat_stream, other_apis_of_openai, tool_calls, messages, ollama, errors, rejections, disconnects, models]:
+for test in [chat, chat_stream, other_apis_of_openai, tool_calls, messages, ollama, errors, rejections, no_retries,
+             cached_tokens_and_usage_in_each_chunk, disconnects, models]:
     test()
     print(test.__name__)

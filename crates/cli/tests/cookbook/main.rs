@@ -59,13 +59,14 @@ recipes! {
     behind_a_tcp_balancer: "17. Behind a TCP balancer", service_and_proxy;
     unix_sockets: "18. Over Unix sockets", folder_of_the_shop;
     restart: "19. Restart without losing a connection", service;
-    language_model_server: "20. A language model server", service;
+    language_model_server: "20. A language model server", nothing;
     rate_for_each_key: "21. 100 requests a second for each key", service;
     service_reports_its_cost: "22. A service that reports its cost", nothing;
     exports_by_bytes: "23. Exports by their bytes", queries;
     several_services: "24. Several services", service;
     several_gateways: "25. Several gateways, one service", service;
     behind_haproxy: "26. Behind HAProxy", service_and_proxy;
+    ollama: "27. Ollama for a team", nothing;
 }
 
 const COOKBOOK: &str = "docs/cookbook.md";

@@ -22,7 +22,7 @@ const ADMIN: &str = ":9901/";
 const SETTLED: Duration = Duration::from_secs(30);
 
 /// Servers that a page starts, and where each listens once it is ready.
-const SERVERS: [(&str, Listens); 9] = [
+const SERVERS: [(&str, Listens); 11] = [
     ("python3 service.py", Listens::OnPort(9000)),
     ("python3 events.py", Listens::OnPort(9001)),
     ("python3 search.py", Listens::OnPort(9001)),
@@ -32,6 +32,8 @@ const SERVERS: [(&str, Listens); 9] = [
     ("haproxy -f haproxy.cfg", Listens::OnPort(8000)),
     ("etcd --config-file etcd.yaml", Listens::OnPort(2379)),
     ("evenkeel serve --config second.yaml", Listens::OnPort(8081)),
+    ("evenkeel demo --llm-server 127.0.0.1:9000", Listens::OnPort(9000)),
+    ("evenkeel demo --llm-server 127.0.0.1:11434", Listens::OnPort(11434)),
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -138,7 +140,7 @@ impl Session {
 
     fn run(&mut self, page: &str, run: &Run) {
         let command = self.exchanged(&run.command);
-        if let Some((_, listens)) = SERVERS.iter().find(|(server, _)| *server == command) {
+        if let Some((_, listens)) = SERVERS.iter().find(|(server, _)| *server == run.command) {
             let server = Running::spawn(&mut self.bash(&format!("exec {command}")));
             self.keep(Server(server));
             self.await_listener(*listens);
