@@ -2,7 +2,7 @@
 //!
 //! The server is that of `evenkeel demo --llm-server`: 32 requests at a time, 50 tokens a second for each of 24 and no more in all, events of 1 to 6
 //! tokens, prompts that stall the batch. Give a part of a group's name (`llm tokens`, `llm first token`, `llm counting`, `llm events`, `llm requests`,
-//! `llm leavers`, `llm retries`) to run only those that contain it. Every process but LiteLLM and Python is this executable, which takes one of several roles.
+//! `llm leavers`, `llm retries`) to run only those that contain it. Every process but `LiteLLM` and Python is this executable, which takes one of several roles.
 
 #![allow(clippy::print_stdout, reason = "it says what is left out and why")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]

@@ -29,10 +29,10 @@ const ROUNDS: usize = 3;
 const LITELLM_START_MAX: Duration = Duration::from_secs(180);
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
-    let upstream = EventSource::start(false)?;
-    let upstream = (upstream.process.address, upstream);
-    let gateway = Server::gateway(upstream.0, "")?;
-    let litellm = litellm(upstream.0)?;
+    let source = EventSource::start(false)?;
+    let upstream = source.process.address;
+    let gateway = Server::gateway(upstream, "")?;
+    let litellm = litellm(upstream)?;
     let runtime = runtime()?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
