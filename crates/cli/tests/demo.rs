@@ -165,6 +165,47 @@ fn an_interrupt_in_the_middle_leaves_nothing_behind() {
     assert_eq!(folders.path().read_dir().unwrap().count(), 0, "the folder of the demo is left behind");
 }
 
+/// LM-9: people do not wait behind a job at a language model, and the commands that are printed work.
+#[test]
+fn people_do_not_wait_behind_a_job_at_a_language_model() {
+    let _alone = alone();
+    let mut too_slow = Vec::new();
+    while let Err(figures) = people_get_their_first_tokens() {
+        too_slow.push(figures);
+        assert!(too_slow.len() < RUNS, "{}", too_slow.join("\n"));
+    }
+    let mut demo = Running::spawn(&mut evenkeel(&["demo", "--llm", "--seconds", "1"]));
+    let output = demo.output_until("dump_requests");
+    assert!(output.contains("with Evenkeel") && output.contains("\nnightly "), "{output}");
+    let command = |part: &str| output.lines().map(str::trim).find(|line| line.contains(part)).unwrap().to_owned();
+    assert!(shell(&command("curl -sN")).contains("data: [DONE]"));
+    assert!(shell(&command("^evenkeel_llm_tokens")).contains("user=\"ann\""));
+    shell(&command("dump_requests"));
+    demo.signal("INT");
+    assert_eq!(demo.end().0.code(), Some(0), "{}", demo.rest());
+}
+
+/// The error says how long people waited.
+fn people_get_their_first_tokens() -> Result<(), String> {
+    let output = run(&["demo", "--llm", "--once", "-o", "json", "--seconds", "4"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    assert_eq!((&report["formatVersion"], &report["secondsPerPart"]), (&1.into(), &4.into()));
+    let people = |part: &str| {
+        let tenants = report[part]["tenants"].as_array().unwrap();
+        assert_eq!((tenants.len(), &tenants[3]["name"]), (4, &"nightly".into()), "{report}");
+        assert!(tenants[3]["tokens"].as_u64().unwrap() > 0, "{report}");
+        tenants[..3].to_vec()
+    };
+    let waits =
+        |part: &str| people(part).iter().map(|tenant| tenant["firstTokenP50Ms"].as_f64().unwrap()).fold(0.0, f64::max);
+    let (without, with) = (waits("withoutEvenkeel"), waits("withEvenkeel"));
+    let served =
+        people("withEvenkeel").iter().all(|tenant| tenant["failed"] == 0 && tenant["tokens"].as_u64() > Some(0));
+    // It is some twenty times less on a quiet machine.
+    if served && with * 2.0 < without { Ok(()) } else { Err(report.to_string()) }
+}
+
 /// Runs a command as the reader would, in a shell, and returns what it printed.
 fn shell(command: &str) -> String {
     let output = Command::new("bash").args(["-c", command]).output().unwrap();

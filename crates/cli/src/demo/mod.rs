@@ -30,6 +30,7 @@ use crate::terminal::{OutputFormat, Reader, pretty_json, print};
 use crate::usage::{address, number};
 use burst::Burst;
 use crowd::{CrowdGateway, Modes};
+use llm::ChatStage;
 use part::{Part, Parts};
 use progress::Progress;
 pub(crate) use report::FIELDS;
@@ -55,6 +56,8 @@ Examples:
     evenkeel demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:9901
   In a container, with a published port:
     evenkeel demo --listen 0.0.0.0:8080
+  See what a job of 200 long requests does to people who use the same language model:
+    evenkeel demo --llm
   A server of language models to try things with, without a model:
     evenkeel demo --llm-server 127.0.0.1:9000";
 
@@ -74,7 +77,7 @@ Examples:
 /// A third table is about another service, whose capacity nobody told: it works on 40 requests at a time, and collapses with more. 240
 /// connections send requests as fast as they can, first without a limit, and then through a gateway with `concurrency: auto`.
 ///
-/// The demo then keeps everything running and prints commands to try.
+/// The demo then keeps everything running and prints commands to try. `--llm` shows language models instead, and `--fleet` a fleet.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Demo {
@@ -82,6 +85,13 @@ pub(crate) struct Demo {
     /// `-o json`: `seats`, and for each of the `stops` of a crowd `gateway`, `thirdsPerSecond`, `fleetPerSecond` and `fleetSeats`.
     #[arg(long)]
     fleet: bool,
+
+    /// Show instead a job of 200 long requests and three people at one server of language models: how long each waits for the first
+    /// token, and how many tokens each gets, first without Evenkeel and then with `preset: llm`. With `-o json`: `summary`, and for
+    /// each of the `tenants` of `withoutEvenkeel` and `withEvenkeel` `requests`, `unanswered`, `failed`, `firstTokenP50Ms`,
+    /// `firstTokenP99Ms` and `tokens`.
+    #[arg(long, conflicts_with = "fleet")]
+    llm: bool,
 
     /// Exit after all parts, instead of keeping everything running.
     #[arg(long)]
@@ -91,7 +101,7 @@ pub(crate) struct Demo {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: OutputFormat,
 
-    /// How long each of the six parts is, in seconds.
+    /// How long each part is, in seconds.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<600>)]
     seconds: u32,
 
@@ -105,7 +115,7 @@ pub(crate) struct Demo {
     admin_listen: SocketAddr,
 
     /// Only run a sample server of language models at this address, until it is stopped. It speaks the APIs of Anthropic,
-    /// Ollama and `OpenAI`, and generates words at 50 tokens a second for 32 requests at a time.
+    /// Ollama and `OpenAI`, and generates words for 32 requests at a time: at 50 tokens a second for each of 24, and no more in all.
     #[arg(long, value_name = "ADDR", value_parser = address)]
     llm_server: Option<SocketAddr>,
 }
@@ -146,6 +156,9 @@ impl Demo {
             })?;
             return Ok(Exit::Success);
         }
+        if self.llm {
+            return self.play_llm(&mut signals).await;
+        }
         let service = SampleService::start(SAMPLE).await.context("cannot start the sample service")?;
         let stage = Stage::set_up(service, self.listen, self.admin_listen).await?;
         if let Some(dashboard) = stage.dashboard() {
@@ -160,11 +173,34 @@ impl Demo {
             Played::Unread => {}
             Played::ToTheEnd if self.once => {}
             Played::ToTheEnd => {
-                self.invite(&stage)?;
+                self.invite(&stage.invitation())?;
                 signals.stop().await;
             }
         }
         // A second signal ends the process at once, with whatever still runs.
+        tokio::select! {
+            () = stage.take_down() => Ok(Exit::Success),
+            () = signals.insist() => Ok(Exit::Cut),
+        }
+    }
+
+    async fn play_llm(&self, signals: &mut Signals) -> Result<Exit> {
+        let stage = ChatStage::set_up(self.listen, self.admin_listen).await?;
+        if let Some(dashboard) = stage.dashboard() {
+            progress::announce(&format!("The dashboard is at {dashboard} while the demo runs."));
+        }
+        let report = tokio::select! {
+            report = stage.compare(Duration::from_secs(self.seconds.into())) => report?,
+            () = signals.stop() => return Ok(Exit::Cut),
+        };
+        let reader = print(match self.output {
+            OutputFormat::Json => pretty_json(&report)?,
+            OutputFormat::Text => format!("\n{}\n", report.text()),
+        })?;
+        if reader == Reader::Reads && !self.once {
+            self.invite(&stage.invitation())?;
+            signals.stop().await;
+        }
         tokio::select! {
             () = stage.take_down() => Ok(Exit::Success),
             () = signals.insist() => Ok(Exit::Cut),
@@ -217,8 +253,7 @@ impl Demo {
     }
 
     /// Prints the commands to try. With JSON output, they go to standard error.
-    fn invite(&self, stage: &Stage) -> Result<()> {
-        let invitation = stage.invitation();
+    fn invite(&self, invitation: &str) -> Result<()> {
         match self.output {
             OutputFormat::Text => {
                 print(format!("\n{invitation}\n"))?;

@@ -26,14 +26,15 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
 /// What curl sends to an admin endpoint that other machines can reach.
-const WITH_TOKEN: &str = " -H \"Authorization: Bearer $EVENKEEL_ADMIN_TOKEN\"";
+pub(super) const WITH_TOKEN: &str = " -H \"Authorization: Bearer $EVENKEEL_ADMIN_TOKEN\"";
 
 /// A port that the system chooses.
 const LOOPBACK_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Log lines would run through the tables. The table counts the rejected requests of the greedy tenant, and the objects in
 /// Kubernetes' modes have the flaws that the demo shows.
-const LOG_FILTER: &str = "warn,evenkeel_gateway::observe::log::rejections=off,evenkeel_gateway::gateway::findings=off";
+pub(super) const LOG_FILTER: &str =
+    "warn,evenkeel_gateway::observe::log::rejections=off,evenkeel_gateway::gateway::findings=off";
 
 const OBJECTS: &str = include_str!("tenants.yaml");
 
@@ -196,7 +197,7 @@ pub(super) fn config(service: &SampleService) -> Result<Config> {
 }
 
 /// An address that listens on all interfaces, as a client on this machine connects to it.
-fn as_client(address: SocketAddr) -> SocketAddr {
+pub(super) fn as_client(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
         IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
@@ -205,12 +206,12 @@ fn as_client(address: SocketAddr) -> SocketAddr {
 }
 
 /// Which clients may name a tenant. Who lets others connect, as in a container with a published port, wants them to try it.
-fn believed(listen: SocketAddr) -> &'static [&'static str] {
+pub(super) fn believed(listen: SocketAddr) -> &'static [&'static str] {
     if listen.ip().is_loopback() { &LOOPBACK } else { &EVERYWHERE }
 }
 
 /// The simplest for `curl`: clients from these networks are believed to be who they say they are.
-fn tenants_by_header(networks: &[&str]) -> Result<IdentityConfig> {
+pub(super) fn tenants_by_header(networks: &[&str]) -> Result<IdentityConfig> {
     let from_addresses: Result<_, _> = networks.iter().map(|network| network.parse()).collect();
     let header = HeaderIdentity {
         from_addresses: from_addresses.map_err(anyhow::Error::msg)?,

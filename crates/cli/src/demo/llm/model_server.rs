@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::batch::{Batch, BatchSize, Chunks};
+use super::batch::{Batch, BatchSize, BatchStatus, Chunks, Order};
 use super::model_api::{Asked, ModelApi};
 use super::model_body::{CutOff, ModelBody};
 use crate::exit::Exit;
@@ -31,6 +31,7 @@ use crate::terminal::print;
 #[derive(Debug)]
 pub(crate) struct ModelServer {
     address: SocketAddr,
+    models: Arc<Models>,
     accepting: JoinHandle<()>,
 }
 
@@ -71,7 +72,12 @@ impl ModelServer {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let models = Arc::new(Models { batch: Batch::start(size), flaky: AtomicU64::new(0) });
-        Ok(Self { address, accepting: tokio::spawn(accept(listener, models)) })
+        Ok(Self { address, accepting: tokio::spawn(accept(listener, Arc::clone(&models))), models })
+    }
+
+    /// What it has done so far.
+    pub(crate) fn status(&self) -> BatchStatus {
+        self.models.batch.status()
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -135,7 +141,12 @@ impl Models {
             return error(StatusCode::INTERNAL_SERVER_ERROR, "the model fails, as its name says");
         }
         let tokens = if asked.is_embedding() { 0 } else { asked.tokens };
-        let chunks = self.batch.generate(asked.prompt_tokens, tokens.max(1));
+        let chunks = self.batch.generate(Order {
+            tenant: &asked.tenant,
+            prompt_tokens: asked.prompt_tokens,
+            cached_tokens: asked.cached_tokens,
+            tokens: tokens.max(1),
+        });
         if asked.is_stream { stream(asked, chunks).await } else { whole(&asked, chunks).await }
     }
 }
@@ -154,7 +165,7 @@ async fn stream(asked: Asked, mut chunks: Chunks) -> Response<ModelBody> {
     let (pieces, body) = ModelBody::stream();
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(asked.api.stream_type()));
-    let begin = asked.stream_start() + &asked.stream_piece(first, true);
+    let begin = asked.stream_start() + &asked.stream_piece(first, 0);
     let _ = pieces.send(Ok(begin.into()));
     tokio::spawn(async move {
         let mut tokens = first;
@@ -165,12 +176,12 @@ async fn stream(asked: Asked, mut chunks: Chunks) -> Response<ModelBody> {
                 () = pieces.closed() => return,
             };
             let Some(chunk) = chunk else { break };
-            tokens += chunk;
-            if asked.model == CUT_OFF && tokens * 2 > asked.tokens {
+            if asked.model == CUT_OFF && (tokens + chunk) * 2 > asked.tokens {
                 let _ = pieces.send(Err(CutOff));
                 return;
             }
-            let _ = pieces.send(Ok(asked.stream_piece(chunk, false).into()));
+            let _ = pieces.send(Ok(asked.stream_piece(chunk, tokens).into()));
+            tokens += chunk;
         }
         let _ = pieces.send(Ok(asked.stream_end(tokens).into()));
     });
