@@ -35,7 +35,7 @@ const WARM_UP: Duration = Duration::from_secs(15);
 const WINDOW: Duration = Duration::from_secs(30);
 
 /// Turns by seat time: a request is a seat, and its flow pays for the time that it is held.
-const BY_TIME: &str = "requests: {routes: [{path: /v1/chat/completions, methods: [POST], resource: chat, cost: time}]}\n\
+const BY_TIME: &str = "requests: {routes: [{path: /v1/chat/completions, methods: [POST], cost: time}]}\n\
                        levels: {all: {share: 100}}\nmatch: [{level: all}]\n";
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
