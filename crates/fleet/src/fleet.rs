@@ -79,6 +79,8 @@ pub struct FleetStatus {
     pub ledger_revision: u64,
     /// How long the latest call that etcd has answered took.
     pub call_time: Duration,
+    /// How long it took from the publication of a changed load to the next division, the last time that one followed.
+    pub round_time: Option<Duration>,
     /// Whether this instance has drained and left.
     pub is_gone: bool,
 }
@@ -107,7 +109,7 @@ pub enum JoinError {
 #[derive(Debug)]
 pub struct Fleet {
     status: watch::Receiver<FleetStatus>,
-    drain: watch::Sender<bool>,
+    departure: watch::Sender<Departure>,
     tasks: [AbortHandle; 2],
 }
 
@@ -117,7 +119,7 @@ struct Driver<I> {
     instance: Arc<I>,
     allowed: Option<Allowance>,
     status: watch::Sender<FleetStatus>,
-    drain: watch::Receiver<bool>,
+    departure: watch::Receiver<Departure>,
     changes: mpsc::Receiver<Vec<WatchedChange>>,
     replies: (mpsc::Sender<Answer>, mpsc::Receiver<Answer>),
     lease: Option<LeaseId>,
@@ -126,6 +128,15 @@ struct Driver<I> {
     /// Kept until this process is no member any more.
     lock: Option<WantedLock>,
     lock_tried: tokio::time::Instant,
+}
+
+/// Whether an instance is about to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Departure {
+    Stays,
+    /// It gets no more requests.
+    GivesBack,
+    Leaves,
 }
 
 /// The answer to a call.
@@ -160,7 +171,7 @@ impl Fleet {
         }
         let member = Member::new(config.settings, process, predecessor, fastrand::u64(..));
         let (status_sender, status) = watch::channel(FleetStatus::of(&member, Duration::ZERO));
-        let (drain, drain_receiver) = watch::channel(false);
+        let (departure, departure_receiver) = watch::channel(Departure::Stays);
         let (change_sender, changes) = mpsc::channel(EVENTS_MAX);
         let watcher = tokio::spawn(forward_changes(Arc::clone(&keys), change_sender)).abort_handle();
         let driver = Driver {
@@ -169,7 +180,7 @@ impl Fleet {
             instance,
             allowed: None,
             status: status_sender,
-            drain: drain_receiver,
+            departure: departure_receiver,
             changes,
             replies: mpsc::channel(EVENTS_MAX),
             lease: None,
@@ -178,7 +189,7 @@ impl Fleet {
             lock,
             lock_tried: tokio::time::Instant::now(),
         };
-        Ok(Self { status, drain, tasks: [tokio::spawn(driver.run()).abort_handle(), watcher] })
+        Ok(Self { status, departure, tasks: [tokio::spawn(driver.run()).abort_handle(), watcher] })
     }
 
     /// How this instance stands now.
@@ -191,10 +202,15 @@ impl Fleet {
         self.status.clone()
     }
 
+    /// No requests come any more: seats that those which are there do not need are for others from now on (FL-11).
+    pub fn give_back(&self) {
+        self.departure.send_replace(Departure::GivesBack);
+    }
+
     /// Gives the seats back as requests end, and leaves when none is in use (FL-11). Returns whether that has happened within the
     /// time; otherwise others take the seats when this instance has been silent for long enough.
     pub async fn leave(self, at_most: Duration) -> bool {
-        self.drain.send_replace(true);
+        self.departure.send_replace(Departure::Leaves);
         let mut status = self.status.clone();
         timeout(at_most, status.wait_for(|status| status.is_gone)).await.is_ok_and(|waited| waited.is_ok())
     }
@@ -237,8 +253,11 @@ impl<I: FleetInstance> Driver<I> {
                 }
                 _ = ticks.tick() => {}
             }
-            if *self.drain.borrow() {
-                self.member.drain();
+            let departure = *self.departure.borrow();
+            match departure {
+                Departure::Stays => {}
+                Departure::GivesBack => self.member.give_back(),
+                Departure::Leaves => self.member.drain(),
             }
             self.take_lock();
             self.allow();
@@ -332,6 +351,7 @@ impl FleetStatus {
             instances: ledger.map_or(0, |ledger| ledger.entries.len()),
             ledger_revision: member.ledger_revision(),
             call_time,
+            round_time: member.round_time().map(|took| Duration::from_nanos(took.unsigned_abs())),
             is_gone: member.is_gone(),
         }
     }

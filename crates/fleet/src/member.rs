@@ -7,7 +7,7 @@ use evenkeel_engine::time::{Instant, MILLISECOND, Nanos, SECOND};
 use crate::FleetSettings;
 use crate::allowance::Allowance;
 use crate::call::{CALL_TIMEOUT, Call, LedgerWrite, Operation, Pending, Purpose, Reply};
-use crate::event::MemberEvent;
+use crate::event::{MemberEvent, changes_of_others};
 use crate::ledger::{InstanceId, Ledger, LedgerEntry, ProcessNonce};
 use crate::proposal::Observer;
 use crate::publication::{CurrentUsage, LoadSource, Publication, differs_much};
@@ -39,7 +39,8 @@ const EVENTS_MAX: usize = 64;
 /// It does no I/O and reads no clock. Times are those of a clock that also runs while the machine is suspended (FL-8).
 ///
 /// - **In**: [`handle_reply`](Self::handle_reply), [`handle_failure`](Self::handle_failure),
-///   [`handle_watch`](Self::handle_watch), [`inherit`](Self::inherit), [`drain`](Self::drain).
+///   [`handle_watch`](Self::handle_watch), [`inherit`](Self::inherit), [`give_back`](Self::give_back),
+///   [`drain`](Self::drain).
 /// - **Out**: [`poll`](Self::poll) says what to ask etcd; [`poll_event`](Self::poll_event) says what has happened.
 /// - **State**: [`allowance`](Self::allowance) says how many seats may be used, and until when; [`is_gone`](Self::is_gone) that
 ///   nothing is left to do after draining.
@@ -64,6 +65,9 @@ pub struct Member {
     calls: u64,
     published: Option<Publication>,
     publication_sent: Option<Instant>,
+    /// When a changed load was published that no ledger has followed yet, and how long the last one took.
+    round_started: Option<Instant>,
+    round_time: Option<Nanos>,
     /// When the flows were last compared with those that are published.
     load_compared: Option<Instant>,
     /// When the last snapshot that was received was asked for.
@@ -89,7 +93,9 @@ struct Registration {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Running,
-    /// Gives back its grant as requests end.
+    /// Gets no more requests: others get what it does not use. It stays until it drains.
+    GivingBack,
+    /// Gives back its grant as requests end, and leaves.
     Draining,
     /// Nothing runs; it starts nothing any more, and is about to leave the ledger.
     Leaving,
@@ -118,6 +124,8 @@ impl Member {
             calls: 0,
             published: None,
             publication_sent: None,
+            round_started: None,
+            round_time: None,
             load_compared: None,
             read: None,
             is_read_fresh: false,
@@ -132,7 +140,8 @@ impl Member {
 
     /// How many seats this instance may use, and until when.
     pub fn allowance(&self) -> Allowance {
-        let (Some(confirmed), Stage::Running | Stage::Draining) = (self.confirmed, self.stage) else {
+        let (Some(confirmed), Stage::Running | Stage::GivingBack | Stage::Draining) = (self.confirmed, self.stage)
+        else {
             return Allowance::NONE;
         };
         let terms = self.settings.terms;
@@ -154,6 +163,11 @@ impl Member {
         self.view.ledger_revision()
     }
 
+    /// How long it took from the publication of a changed load to the next ledger, the last time that one followed.
+    pub fn round_time(&self) -> Option<Nanos> {
+        self.round_time
+    }
+
     /// This instance's registration.
     pub fn id(&self) -> Option<InstanceId> {
         self.registration.map(|registration| registration.id)
@@ -169,9 +183,16 @@ impl Member {
         self.predecessor = Some(predecessor);
     }
 
+    /// No requests come any more: seats that those which are there do not need are for others from now on (FL-11).
+    pub fn give_back(&mut self) {
+        if self.stage == Stage::Running {
+            self.stage = Stage::GivingBack;
+        }
+    }
+
     /// Gives the grant back as requests end, then leaves.
     pub fn drain(&mut self) {
-        if self.stage == Stage::Running {
+        if matches!(self.stage, Stage::Running | Stage::GivingBack) {
             self.stage = Stage::Draining;
         }
     }
@@ -207,10 +228,10 @@ impl Member {
             Purpose::Propose | Purpose::Leave if !is_written => self.tell(MemberEvent::Conflict),
             Purpose::Read | Purpose::Publish(_) | Purpose::Propose | Purpose::Leave => {}
         }
-        let grant = self.allowance().grant;
+        let (grant, ledger) = (self.allowance().grant, self.view.ledger().cloned());
         let revision = snapshot.revision;
         self.view.merge(snapshot);
-        self.receive(now, grant, Some(revision));
+        self.receive(now, grant, ledger.as_deref(), Some(revision));
     }
 
     /// A call has failed: it may have been done, or not, or will be done later.
@@ -222,9 +243,9 @@ impl Member {
 
     /// What a watch of the fleet's keys reports.
     pub fn handle_watch(&mut self, now: Instant, change: WatchedChange) {
-        let grant = self.allowance().grant;
+        let (grant, ledger) = (self.allowance().grant, self.view.ledger().cloned());
         self.view.change(change);
-        self.receive(now, grant, None);
+        self.receive(now, grant, ledger.as_deref(), None);
     }
 
     /// What to ask etcd now. While a call is pending, nothing is asked of the instance.
@@ -257,8 +278,18 @@ impl Member {
     }
 
     /// After the view has changed: what it says about this instance.
-    fn receive(&mut self, now: Instant, grant_before: u64, snapshot: Option<u64>) {
+    fn receive(&mut self, now: Instant, grant_before: u64, ledger_before: Option<&Ledger>, snapshot: Option<u64>) {
         self.is_view_new = true;
+        if let (Some(before), Some(after)) = (ledger_before, self.view.ledger().cloned())
+            && !std::ptr::eq(before, &*after)
+        {
+            if let Some(started) = self.round_started.take() {
+                self.round_time = Some(now - started);
+            }
+            changes_of_others(before, &after, self.process, |id| self.silences.of(now, id))
+                .into_iter()
+                .for_each(|event| self.tell(event));
+        }
         self.silences.receive(now, &self.view, self.id(), snapshot);
         if let Some(registration) = self.registration {
             let key = self.view.live(registration.id);
@@ -354,6 +385,8 @@ impl Member {
         }
         if let Some(publication) = self.publication(now, &usage, current) {
             self.publication_sent = Some(now);
+            let is_changed = self.published.as_ref().is_none_or(|published| published.load != publication.load);
+            self.round_started = is_changed.then_some(now);
             self.published = Some(publication.clone());
             return Some((Purpose::Publish(id), Operation::Publish { id, create_revision, publication }));
         }
@@ -416,7 +449,7 @@ impl Member {
         match self.stage {
             Stage::Running => {}
             // Others divide what it gives back.
-            Stage::Draining | Stage::Gone => return None,
+            Stage::GivingBack | Stage::Draining | Stage::Gone => return None,
             Stage::Leaving if usage.in_use > 0 => return None,
             Stage::Leaving => {
                 let mut ledger = (**self.view.ledger()?).clone();

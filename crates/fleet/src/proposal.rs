@@ -119,19 +119,20 @@ impl<'a> Observer<'a> {
     fn targets(self, ledger: &Ledger) -> Vec<Option<u64>> {
         let taken: u64 =
             ledger.entries.iter().filter(|entry| self.present(entry).is_none()).map(LedgerEntry::seats_held).sum();
-        let loads: Vec<&InstanceLoad> = ledger.entries.iter().filter_map(|entry| self.load_of(entry)).collect();
-        let mut division = divide(ledger.seats.saturating_sub(taken), &loads).into_iter();
-        let target = |entry: &LedgerEntry| match self.present(entry) {
-            // An instance that drains gives back the seats that it no longer uses (FL-11).
-            Some(publication) if publication.is_draining => Some(0),
+        let seats = ledger.seats.saturating_sub(taken);
+        let present: Vec<Option<&Publication>> = ledger.entries.iter().map(|entry| self.present(entry)).collect();
+        // An instance that drains keeps what its requests can use, and gets nothing in addition (FL-11).
+        let kept = kept_by_draining(seats, &present);
+        let left = seats.saturating_sub(kept.iter().flatten().sum());
+        let staying = present.iter().flatten().filter(|publication| !publication.is_draining);
+        let loads: Vec<&InstanceLoad> = staying.map(|publication| &*publication.load).collect();
+        let mut division = divide(left, &loads).into_iter();
+        let target = |(publication, kept): (&Option<&Publication>, Option<u64>)| match publication {
+            Some(publication) if publication.is_draining => kept,
             Some(_) => division.next(),
             None => None,
         };
-        ledger.entries.iter().map(target).collect()
-    }
-
-    fn load_of(self, entry: &LedgerEntry) -> Option<&'a InstanceLoad> {
-        self.present(entry).filter(|publication| !publication.is_draining).map(|publication| &*publication.load)
+        present.iter().zip(kept).map(target).collect()
     }
 
     /// Lowers grants. What is held stays until it is acknowledged (FL-6).
@@ -169,6 +170,23 @@ impl<'a> Observer<'a> {
             }
         }
     }
+}
+
+/// For each instance that drains, its part of the division, and no more than its requests can use.
+fn kept_by_draining(seats: u64, present: &[Option<&Publication>]) -> Vec<Option<u64>> {
+    let is_draining = |publication: &Option<&Publication>| publication.is_some_and(|own| own.is_draining);
+    if !present.iter().any(is_draining) {
+        return vec![None; present.len()];
+    }
+    let loads: Vec<&InstanceLoad> = present.iter().flatten().map(|publication| &*publication.load).collect();
+    let mut division = divide(seats, &loads).into_iter();
+    let kept = |publication: &Option<&Publication>| {
+        let own = publication.as_ref()?;
+        let part = division.next()?;
+        let demand = own.load.levels.iter().fold(0, |sum: u64, level| sum.saturating_add(level.demand));
+        own.is_draining.then(|| part.min(demand))
+    };
+    present.iter().map(kept).collect()
 }
 
 /// Raises grants, as far as seats are free (FL-6).

@@ -90,6 +90,25 @@ fn fl_9_nothing_starts_when_the_floor_has_ended() {
     assert_eq!(world.in_use(), 0);
 }
 
+#[test]
+fn fl_11_an_instance_that_begins_to_drain_serves_what_it_has_and_gives_back_the_rest() {
+    let mut world = busy_fleet(4, &[SEATS; 3]);
+    assert!(world.processes[0].in_use > 50, "{} seats in use at first", world.processes[0].in_use);
+    world.give_back(0);
+    world.want(0, 0, 50);
+    let others = |world: &World| world.processes[1].in_use + world.processes[2].in_use;
+    let took = time_until(&mut world, |world| others(world) >= SEATS - 50);
+    report("seats that an instance does not need that drains", took.expect("never"), SEC);
+    // What waits there is served, and it stays until it leaves.
+    world.run_until(world.now + 5 * SEC);
+    assert_eq!((world.processes[0].in_use, others(&world)), (50, SEATS - 50));
+    world.want(0, 0, 0);
+    let took = time_until(&mut world, |world| others(world) == SEATS);
+    report("its last seats", took.expect("never"), 2 * SEC);
+    assert_eq!(world.etcd.ledger().unwrap().entries.len(), 3);
+    assert_eq!(world.checker.violation, None);
+}
+
 /// Nothing is written over a ledger of another version, and what it does not say is not used.
 #[test]
 fn fl_2_a_ledger_of_another_version_is_left_alone() {

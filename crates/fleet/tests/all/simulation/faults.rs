@@ -63,6 +63,11 @@ impl World {
         self.watch(changes);
     }
 
+    /// A process gets no more requests, and serves those that it has.
+    pub(crate) fn give_back(&mut self, at: usize) {
+        self.processes[at].member.give_back();
+    }
+
     pub(crate) fn drain(&mut self, at: usize) {
         let process = &mut self.processes[at];
         process.is_draining = true;
