@@ -1,7 +1,7 @@
 //! From objects back to a short form, where that says the same (SF-2).
 //!
 //! Names of flow schemas and distances between precedences are not kept; what a request meets is. The short form is for services
-//! whose requests are methods and paths, so rules for resources are left out where there are others.
+//! whose requests are methods and paths: a match without them stands for requests for resources too, and one with them for none.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::annotations::{self, CostUnit, HeaderCondition, PathMatch, Queuing};
 use crate::bootstrap::{self, EXEMPT};
 use crate::v1::{
     CONCURRENCY_SHARES_DEFAULT, FlowDistinguisherMethodType, FlowSchema, NonResourcePolicyRule,
-    PolicyRulesWithSubjects, PriorityLevelConfiguration, SubjectKind,
+    PolicyRulesWithSubjects, PriorityLevelConfiguration, ResourcePolicyRule, SubjectKind,
 };
 use crate::{AnyObject, Kind, model_namespace};
 
@@ -171,6 +171,11 @@ fn level(object: &PriorityLevelConfiguration) -> Result<ShortLevel, String> {
     let shares = limited.nominal_concurrency_shares.unwrap_or(CONCURRENCY_SHARES_DEFAULT);
     let mut level = ShortLevel { share: Some(shares.into()), ..ShortLevel::default() };
     if shares == 0 {
+        if limited.limit_response.queuing.is_some() {
+            return Err(
+                "it has no shares and lets requests wait for borrowed seats; `share: 0` rejects them".to_owned()
+            );
+        }
         // Whatever else it says, it has no seats.
         return Ok(level);
     }
@@ -209,6 +214,7 @@ fn rule(schema: &FlowSchema) -> Result<ShortRule, String> {
         None => {
             let paths = path_rule(only)?;
             (rule.methods, rule.paths) = (methods(&paths.verbs)?, short_paths(&paths.non_resource_urls, noted));
+            check_resources(&rule, &only.resource_rules)?;
         }
     }
     if let Some(HeaderCondition::Headers(headers)) = annotations::match_headers(noted) {
@@ -261,6 +267,28 @@ fn models(rule: &PolicyRulesWithSubjects) -> Option<Vec<String>> {
     let is_every = |texts: &[String]| texts.iter().any(|text| text == EVERY);
     let fits = [&only.verbs, &only.api_groups, &only.resources].into_iter().all(|texts| is_every(texts));
     (fits && !only.cluster_scope && !is_every(&only.namespaces)).then(|| only.namespaces.clone())
+}
+
+/// That rules for resources beside the rule for paths say what the match says without them.
+fn check_resources(rule: &ShortRule, resources: &[ResourcePolicyRule]) -> Result<(), String> {
+    if resources.is_empty() {
+        return Ok(());
+    }
+    if !rule.methods.is_empty() || !rule.paths.is_empty() {
+        let fault =
+            "it is about resources beside methods and paths; remove its resourceRules, or write a schema for either";
+        return Err(fault.to_owned());
+    }
+    let is_every = |texts: &[String]| texts.iter().any(|text| text == EVERY);
+    let is_everything = |rule: &ResourcePolicyRule| {
+        let lists = [&rule.verbs, &rule.api_groups, &rule.resources, &rule.namespaces];
+        rule.cluster_scope && lists.into_iter().all(|texts| is_every(texts))
+    };
+    if resources.iter().any(is_everything) {
+        return Ok(());
+    }
+    Err("it is about every path but not about every resource; remove its resourceRules, or write a schema for either"
+        .to_owned())
 }
 
 fn path_rule(rule: &PolicyRulesWithSubjects) -> Result<&NonResourcePolicyRule, String> {

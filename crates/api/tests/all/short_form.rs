@@ -436,6 +436,24 @@ fn sf_2_objects_that_cannot_be_said_in_short_are_named() {
             ),
             "it is about resources",
         ),
+        (
+            level(", annotations: {evenkeel.dev/queuing: per-flow}").replace("limited: {limit", "limited: {nominalConcurrencyShares: 0, limit"),
+            "it has no shares and lets requests wait for borrowed seats; `share: 0` rejects them",
+        ),
+        (
+            schema(&rule("{kind: User, user: {name: u}}", "'*'").replace(
+                "nonResourceRules",
+                "resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*']}], nonResourceRules",
+            )),
+            "it is about resources beside methods and paths; remove its resourceRules",
+        ),
+        (
+            schema(&rule("{kind: User, user: {name: u}}", "'*'").replace("[/a]", "['*']").replace(
+                "nonResourceRules",
+                "resourceRules: [{verbs: [get], apiGroups: ['*'], resources: ['*'], clusterScope: true}], nonResourceRules",
+            )),
+            "it is about every path but not about every resource",
+        ),
     ] {
         assert!(refused(&text).contains(part), "{}", refused(&text));
     }

@@ -5,10 +5,9 @@
 
 use std::collections::HashSet;
 
-use evenkeel_api::Preset;
-use evenkeel_api::Version;
 use evenkeel_api::short::{Per, ShortForm, ShortLevel, ShortLevels, ShortRule};
 use evenkeel_api::validate::{self, Context};
+use evenkeel_api::{Preset, Version, model_namespace};
 use evenkeel_engine::controller::Objects;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, Engine, KnownHead, RequestHead, RequestInfo, Ticket, User};
@@ -20,6 +19,10 @@ const PATHS: [&str; 10] = ["/", "/*", "/a", "/a/", "/a/*", "/a/b", "/a/b/*", "/b
 const ASKED: [&str; 12] = ["/", "/a", "/a/", "/a/b", "/a/b/", "/a/b/c", "/b", "/b/c", "/ab", "/ab/", "/ab/c", "/c"];
 const HEADERS: [&str; 3] = ["X-Plan", "X-Region", "Accept"];
 const VALUES: [&str; 4] = ["gold", "silver", "eu", "a b"];
+const MODELS: [&str; 3] = ["llama", "Qwen/Qwen3-8B", "gpt-oss:20b"];
+const RATES: [&str; 4] = ["5/s", "100/m", "50/m;burst=5;excess=reject", "5000000/s;unit=bytes"];
+/// Without `time`, which is the default: as an annotation, it is not kept.
+const COSTS: [&str; 2] = ["bytes", "header:X-Cost"];
 const LEVELS: [&str; 4] = ["interactive", "batch", "batch-1", "b"];
 
 /// A line of a form, as a test writes it down.
@@ -29,6 +32,7 @@ struct Line {
     groups: Vec<&'static str>,
     methods: Vec<&'static str>,
     paths: Vec<&'static str>,
+    models: Vec<&'static str>,
     /// An empty list stands for every value.
     headers: Vec<(&'static str, Vec<&'static str>)>,
     /// `None`: exempt.
@@ -36,6 +40,10 @@ struct Line {
     weight: Option<u32>,
     per: Option<Per>,
     seats: Option<u32>,
+    /// The cost of a seat, where seats are learnt, and the most seats.
+    learnt: Option<(f64, Option<u32>)>,
+    rate: Option<&'static str>,
+    cost: Option<&'static str>,
 }
 
 /// What somebody asks for.
@@ -45,6 +53,7 @@ struct Asked {
     groups: Vec<&'static str>,
     method: &'static str,
     path: &'static str,
+    model: Option<&'static str>,
     headers: Vec<(&'static str, &'static str)>,
     address: Option<&'static str>,
 }
@@ -99,6 +108,9 @@ impl Random {
         if self.chance(50) {
             line.paths = self.some(&PATHS, 3);
         }
+        if line.methods.is_empty() && line.paths.is_empty() && self.chance(40) {
+            line.models = self.some(&MODELS, 2);
+        }
         if self.chance(30) {
             for name in self.some(&HEADERS, 2) {
                 let values = if self.chance(25) { Vec::new() } else { self.some(&VALUES, 2) };
@@ -109,6 +121,14 @@ impl Random {
             line.level = Some(self.pick(&LEVELS));
             line.weight = self.chance(30).then(|| 1 + u32::try_from(self.below(9)).unwrap());
             line.seats = self.chance(20).then(|| u32::try_from(self.below(5)).unwrap());
+            if line.seats.is_none() && self.chance(20) {
+                let most = self.chance(50).then(|| 1 + u32::try_from(self.below(20)).unwrap());
+                line.learnt = Some((self.pick(&[0.5, 1.0, 1000.0, 65_536.0]), most));
+            }
+            line.cost = self.chance(30).then(|| self.pick(&COSTS));
+            let rate = self.chance(30).then(|| self.pick(&RATES));
+            // A rate of bytes has one cost only.
+            line.rate = rate.filter(|rate| !rate.contains("unit") || line.cost.is_none_or(|cost| cost == "bytes"));
             line.per = match self.below(6) {
                 0 => Some(Per::Address),
                 1 => Some(Per::Path),
@@ -151,6 +171,7 @@ impl Random {
             groups: if self.chance(20) { Vec::new() } else { self.some(&GROUPS, 3) },
             method: self.pick(&METHODS),
             path: self.pick(&ASKED),
+            model: self.chance(25).then(|| self.pick(&MODELS)),
             headers,
             address: self.chance(80).then(|| self.pick(&["192.0.2.1", "2001:db8::1"])),
         }
@@ -177,6 +198,7 @@ impl Line {
         rule = self.groups.iter().fold(rule, |rule, name| rule.group(*name));
         rule = self.methods.iter().fold(rule, |rule, method| rule.method(*method));
         rule = self.paths.iter().fold(rule, |rule, path| rule.path(*path));
+        rule = self.models.iter().fold(rule, |rule, model| rule.model(*model));
         for (name, values) in &self.headers {
             rule = if values.is_empty() {
                 rule.header(name, "*")
@@ -190,12 +212,17 @@ impl Line {
         };
         rule = self.weight.into_iter().fold(rule, ShortRule::weight);
         rule = self.seats.into_iter().fold(rule, ShortRule::seats);
+        if let Some((cost_per_seat, most)) = self.learnt {
+            rule = most.into_iter().fold(rule.learnt_seats(cost_per_seat), ShortRule::seats_max);
+        }
+        rule = self.rate.into_iter().fold(rule, ShortRule::rate);
+        rule = self.cost.into_iter().fold(rule, ShortRule::cost);
         self.per.clone().into_iter().fold(rule, ShortRule::per)
     }
 
     /// Whether it fits: what it does not say fits everything.
     fn fits(&self, asked: &Asked) -> bool {
-        let Self { users, groups, methods, paths, headers, .. } = self;
+        let Self { users, groups, methods, paths, models, headers, .. } = self;
         let method = methods.iter().any(|method| *method == asked.method || (*method, asked.method) == ("GET", "HEAD"));
         let path = paths.iter().any(|path| match path.strip_suffix('*') {
             Some(prefix) => asked.path.starts_with(prefix),
@@ -203,8 +230,11 @@ impl Line {
         });
         (users.is_empty() || users.contains(&asked.user))
             && (groups.is_empty() || groups.iter().any(|group| asked.groups.contains(group)))
-            && (methods.is_empty() || method)
-            && (paths.is_empty() || path)
+            && match asked.model {
+                // A request for a model is known by that, and not by its method and its path.
+                Some(model) => methods.is_empty() && paths.is_empty() && (models.is_empty() || models.contains(&model)),
+                None => models.is_empty() && (methods.is_empty() || method) && (paths.is_empty() || path),
+            }
             && headers.iter().all(|(name, values)| {
                 asked.header(name).is_some_and(|value| values.is_empty() || values.contains(&value))
             })
@@ -254,7 +284,14 @@ fn compare(random: &mut Random, requests: usize) -> usize {
         let known = asked.address.into_iter().fold(known, KnownHead::address);
         let user = User::new(asked.user, asked.groups.iter().copied());
         let head = RequestHead::from(known);
-        let request = RequestInfo { head, ..RequestInfo::for_path(asked.method.to_lowercase(), asked.path) };
+        let namespace = asked.model.map(model_namespace).unwrap_or_default();
+        let (is_resource_request, namespace) = (asked.model.is_some(), namespace.into());
+        let request = RequestInfo {
+            head,
+            is_resource_request,
+            namespace,
+            ..RequestInfo::for_path(asked.method.to_lowercase(), asked.path)
+        };
         let class = configuration.classify(Attributes { user: &user, request: &request });
         let Some(index) = lines.iter().position(|line| line.fits(&asked)) else {
             assert_eq!(&*class.schema.name, "catch-all", "{asked:?}\n{form}");
