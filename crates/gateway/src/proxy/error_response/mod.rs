@@ -93,6 +93,9 @@ pub(crate) struct Refusal {
     pub(crate) retry_after_seconds: u64,
 }
 
+/// When to try again if the upstream could not be reached, and if it was too slow.
+const RECONNECT_SECONDS: u64 = 1;
+const RECOVERY_SECONDS: u64 = 5;
 /// Why a request is rejected, as the flow control says it too.
 const REASON: HeaderName = HeaderName::from_static("x-evenkeel-reason");
 
@@ -166,6 +169,18 @@ impl Failure {
         Some(Refusal { reason, retry_after_seconds: 1 })
     }
 
+    /// After how many seconds another try may succeed, as far as that can be said: an upstream that cannot be reached is given time to start
+    /// again, and one that is too slow to recover. What fails for another reason fails again.
+    fn retry_after_seconds(self) -> Option<u64> {
+        match self {
+            Self::Resolve | Self::Connect | Self::ConnectTimeout | Self::Closed | Self::Silent => {
+                Some(RECONNECT_SECONDS)
+            }
+            Self::ResponseTimeout | Self::TotalTimeout => Some(RECOVERY_SECONDS),
+            _ => self.refusal().map(|refusal| refusal.retry_after_seconds),
+        }
+    }
+
     /// The response to a request with this head.
     pub(crate) fn response(self, uri: &Uri, headers: &HeaderMap, errors: &ErrorResponses) -> Response<ResponseBody> {
         self.response_in(errors.form(uri, headers), errors)
@@ -176,12 +191,13 @@ impl Failure {
         let refusal = self.refusal();
         let is_grpc = form == Form::Grpc;
         let mut response = errors.response_with(self.status(), &self.to_string(), refusal, form);
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after_seconds().filter(|_| !is_grpc) {
+            headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
+        }
         if let Some(Refusal { reason, retry_after_seconds }) = refusal {
-            let headers = response.headers_mut();
             if is_grpc {
                 headers.insert(RETRY_PUSHBACK, (retry_after_seconds * 1000).into());
-            } else {
-                headers.entry(RETRY_AFTER).or_insert_with(|| retry_after_seconds.into());
             }
             headers.insert(REASON, HeaderValue::from_static(reason));
         }
@@ -258,9 +274,7 @@ impl ErrorResponses {
         let mut response = Response::new(text.into());
         *response.status_mut() = facts.status;
         response.headers_mut().insert(CONTENT_TYPE, content_type);
-        if let Some(origin) = origin {
-            AllowedOrigins::allow(origin, response.headers_mut());
-        }
+        self.origins.apply(origin, response.headers_mut());
         response
     }
 
@@ -280,9 +294,7 @@ impl ErrorResponses {
         let origin = self.origins.of(headers);
         if self.format == ErrorFormat::Status {
             let mut response = refusal.response(RejectionForm::Status, headers);
-            if let Some(origin) = origin {
-                AllowedOrigins::allow(origin, response.headers_mut());
-            }
+            self.origins.apply(origin, response.headers_mut());
             return response;
         }
         let rejected = match refusal {
@@ -350,6 +362,30 @@ mod tests {
             assert_eq!(call.headers()[REASON], reason);
             assert_eq!(call.headers()[RETRY_PUSHBACK], (retry_after_seconds * 1000).to_string());
             assert!(!call.headers().contains_key(RETRY_AFTER));
+        }
+    }
+
+    #[test]
+    fn a_failure_of_the_upstream_says_when_to_try_again() {
+        for (failure, status, seconds) in [
+            (Failure::Connect, 502, Some("1")),
+            (Failure::Closed, 502, Some("1")),
+            (Failure::MalformedResponse, 502, None),
+            (Failure::NoBuffer, 503, Some("1")),
+            (Failure::ConnectTimeout, 504, Some("1")),
+            (Failure::ResponseTimeout, 504, Some("5")),
+            (Failure::TotalTimeout, 504, Some("5")),
+        ] {
+            for settings in ["{}", "responses: {format: status}", "responses: {format: openai}", "preset: llm"] {
+                let response = failure.response_in(Form::UNKNOWN, &errors(settings));
+                let told = response.headers().get(RETRY_AFTER).map(|value| value.to_str().unwrap());
+                assert_eq!(response.status(), status);
+                // Clients of language models are spread over some more time.
+                let is_told =
+                    if settings == "preset: llm" { told.is_some() == seconds.is_some() } else { told == seconds };
+                assert!(is_told, "{failure:?} {settings} {told:?}");
+            }
+            assert!(!failure.response_in(Form::Grpc, &errors("{}")).headers().contains_key(RETRY_AFTER));
         }
     }
 

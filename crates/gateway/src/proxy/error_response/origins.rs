@@ -65,12 +65,15 @@ impl AllowedOrigins {
         }
     }
 
-    /// Lets the pages of this origin read a response.
-    pub(super) fn allow(origin: HeaderValue, response: &mut HeaderMap) {
+    /// Lets the pages of this origin read a response. Caches are told that it depends on the origin, also where there is none.
+    pub(super) fn apply(&self, origin: Option<HeaderValue>, response: &mut HeaderMap) {
+        if *self != Self::None {
+            response.append(VARY, HeaderValue::from_static("origin"));
+        }
+        let Some(origin) = origin else { return };
         response.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
         if origin != ANY {
             response.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
-            response.append(VARY, HeaderValue::from_static("origin"));
         }
         response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     }
@@ -95,6 +98,23 @@ mod tests {
         assert_eq!(allowed.of(&HeaderMap::new()), None);
         assert_eq!(read(&["*"]).unwrap().of(&request("null")), Some(ANY));
         assert_eq!(read(&[]).unwrap(), AllowedOrigins::None);
+    }
+
+    #[test]
+    fn caches_tell_origins_apart() {
+        for (allowed, varies) in [(&["https://app.example"][..], true), (&["*"], true), (&[], false)] {
+            let allowed = read(allowed).unwrap();
+            for request in [HeaderMap::new(), HeaderMap::from_iter([(ORIGIN, "https://app.example".parse().unwrap())])]
+            {
+                let mut response = HeaderMap::new();
+                allowed.apply(allowed.of(&request), &mut response);
+                assert_eq!(
+                    response.get(VARY).is_some_and(|names| names == "origin"),
+                    varies,
+                    "{allowed:?} {request:?}"
+                );
+            }
+        }
     }
 
     #[test]
