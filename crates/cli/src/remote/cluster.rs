@@ -92,7 +92,7 @@ async fn list(server: &Server, kind: Kind, preset: Preset) -> Result<Vec<AnyObje
             StatusCode::NOT_FOUND => {}
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 bail!(
-                    "{} does not allow listing {} ({status}); grant the user that (deploy/cluster-reader.yaml), or use --context, or --server with --token-file, for another",
+                    "{} does not allow listing {} ({status}); grant the user that (deploy/cluster-reader.yaml), or name a context of another user with --context",
                     server.url(),
                     kind.resource()
                 )

@@ -99,7 +99,7 @@ impl Files {
             if user.get("username").is_some() {
                 bail!(
                     "the user of the context {name:?} authenticates by `username`, which API servers do not support any more; \
-                     use --server with --token-file (`kubectl create token NAME` prints a token)"
+                     give it a token with `kubectl config set-credentials` (`kubectl create token NAME` prints one)"
                 );
             }
             if let Some(provider) = user.get("auth-provider") {
@@ -170,7 +170,7 @@ fn auth_provider_advice(provider: &Node) -> String {
         _ => "use a credential plugin (`exec`)",
     };
     format!(
-        "authenticates by the auth-provider {name:?}, which kubectl 1.26 has removed; {advice}, or use --server with --token-file"
+        "authenticates by the auth-provider {name:?}, which kubectl 1.26 has removed; {advice}, or give it a token with `kubectl config set-credentials`"
     )
 }
 

@@ -183,7 +183,7 @@ impl CredentialPlugin {
             Interaction::Always if can_ask => Ok(true),
             Interaction::Always => bail!(
                 "{self} has to ask for something (interactiveMode: Always), and there is no terminal to ask on; sign in from a terminal \
-                 first, or use --server with --token-file"
+                 first, or name a context whose user has a token with --context"
             ),
         }
     }
