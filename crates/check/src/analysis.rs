@@ -69,6 +69,12 @@ pub fn check_reachability(objects: &[Located<'_>], assumptions: &Assumptions) ->
     run(checked, assumptions, rules::reach::run)
 }
 
+/// Checks only the seats and queues of the levels, for another number of seats.
+pub fn check_seats(objects: &[Located<'_>], assumptions: &Assumptions) -> Report {
+    let checked = Checked { objects, ..Checked::default() };
+    run(checked, assumptions, rules::seats::run)
+}
+
 /// Checks objects, calls and tests.
 pub fn check_all(checked: Checked<'_>, assumptions: &Assumptions) -> Report {
     run(checked, assumptions, rules::run)

@@ -39,7 +39,7 @@ mod rule;
 mod rules;
 mod space;
 
-pub use analysis::{Checked, check, check_all, check_reachability};
+pub use analysis::{Checked, check, check_all, check_reachability, check_seats};
 pub use assumptions::Assumptions;
 pub use calls::{Call, Endpoint};
 pub use classification_test::{ClassificationTest, Expectation};

@@ -74,6 +74,33 @@ impl ToolSettings {
         flag.cloned().unwrap_or_else(|| self.config.concurrency())
     }
 
+    /// The same for a service of the file, which may have seats of its own; None for what belongs to no service.
+    pub(crate) fn concurrency_of(&self, service: Option<&str>, flag: Option<&Concurrency>) -> Concurrency {
+        let of_file = || service.map_or_else(|| self.config.concurrency(), |name| self.config.concurrency_of(name));
+        flag.cloned().unwrap_or_else(of_file)
+    }
+
+    /// The services of the file whose seats are their own, with the most that they may have.
+    pub(crate) fn services(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.config.services.keys().map(|name| (name.as_str(), self.config.concurrency_of(name).most()))
+    }
+
+    /// Says on standard error by whose seats a tool goes that knows one service only, unless the flag says that.
+    pub(crate) fn tell_services(&self, flag: Option<&Concurrency>) {
+        if flag.is_some() || self.config.services.is_empty() {
+            return;
+        }
+        let seats = |name: &String| format!("{name} {}", self.config.concurrency_of(name));
+        let services: Vec<String> = self.config.services.keys().map(seats).collect();
+        let text = format!(
+            "concurrency {} (all requests share it; the services of the settings have their own: {}; for one of them, add --concurrency N)\n",
+            self.config.concurrency(),
+            services.join(", ")
+        );
+        // Nobody has to read it.
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+
     /// When levels borrow from each other: as the flag says, the file, or the preset.
     pub(crate) fn borrowing(&self, flag: Option<Borrowing>) -> Borrowing {
         let of_file = self.config.flow_control.borrowing.map(Borrowing::from);

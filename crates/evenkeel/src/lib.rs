@@ -87,6 +87,7 @@ pub mod digest {
     //! What requests ask for: [`Digest`], and ready-made digests with their parts.
 
     pub use crate::layer::digest::{Digest, Digested, PresetDigest};
+    pub use crate::layer::head::PartsHead;
     #[doc(inline)]
     pub use evenkeel_engine::digest::routes::{Attribute, Route, RouteError, RouteErrors, RouteTable, TemplateFault};
     #[doc(inline)]

@@ -9,7 +9,7 @@ mod hands;
 mod levels;
 mod rate;
 pub(crate) mod reach;
-mod seats;
+pub(crate) mod seats;
 mod test;
 mod tie;
 pub(crate) mod validity;

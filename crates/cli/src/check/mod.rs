@@ -5,6 +5,7 @@ mod explain;
 mod github;
 mod input;
 mod sarif;
+mod services;
 mod text;
 
 use std::io;
@@ -152,6 +153,8 @@ struct Subject {
     paths: Vec<PathBuf>,
     cluster: Option<ClusterObjects>,
     assumptions: Assumptions,
+    /// The services of the settings, with their seats.
+    services: Vec<(String, u32)>,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -213,7 +216,10 @@ impl Check {
         let cluster = is_cluster.then(|| self.cluster.read(settings.config().preset)).transpose()?;
         let of_cluster = || KubernetesVersion::nearest(cluster.as_ref()?.kubernetes.as_deref()?);
         let kubernetes = self.kubernetes.or_else(of_cluster).unwrap_or_default();
-        Ok(Subject { paths, assumptions: self.assumptions(settings, kubernetes), cluster })
+        let of_settings = settings.services().map(|(name, seats)| (name.to_owned(), seats));
+        // A flag counts more than the file.
+        let services = of_settings.filter(|_| self.seats.is_none()).collect();
+        Ok(Subject { paths, assumptions: self.assumptions(settings, kubernetes), cluster, services })
     }
 
     fn assumptions(&self, settings: &ToolSettings, kubernetes: KubernetesVersion) -> Assumptions {
@@ -241,12 +247,14 @@ impl Check {
     }
 
     fn check(&self, subject: &Subject) -> Result<Exit> {
-        let Subject { paths, cluster, assumptions } = subject;
+        let Subject { paths, cluster, assumptions, services } = subject;
         let (files, problems) = ObjectFiles::read_parts(paths)?;
         let of_cluster = cluster.as_ref().map(|cluster| cluster.objects.as_slice()).unwrap_or_default();
         let input = Input::new(&files, of_cluster, problems, self.suggested(assumptions), self.calls.as_ref())?;
         let checked = Checked { objects: &input.objects, calls: &input.calls, tests: &input.tests };
         let mut report = check_all(checked, assumptions);
+        let of_services = services::findings(services, &input.objects, assumptions, &report);
+        report.findings.extend(of_services);
         report.findings.splice(0..0, input.undecodable.iter().cloned());
         let text = match self.output {
             Output::Text => text::Text::new(&input, self.color).report(&report),
@@ -265,7 +273,7 @@ impl Check {
     }
 
     fn compare(&self, subject: Subject) -> Result<Exit> {
-        let Subject { paths, cluster, assumptions } = subject;
+        let Subject { paths, cluster, assumptions, .. } = subject;
         let (old, new) = (ObjectFiles::read(&self.against)?, ObjectFiles::read(&paths)?);
         let mut old = valid(&old, assumptions.preset)?;
         let mut new = match cluster {

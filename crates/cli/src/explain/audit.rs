@@ -1,5 +1,7 @@
 //! Audit events of a kube-apiserver as requests (`audit.k8s.io/v1`).
 
+use http::HeaderValue;
+use http::header::USER_AGENT;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -15,6 +17,10 @@ struct Event {
     verb: String,
     user: EventUser,
     impersonated_user: Option<EventUser>,
+    /// The client, and the proxies on the way.
+    #[serde(rename = "sourceIPs")]
+    source_ips: Option<Vec<String>>,
+    user_agent: Option<String>,
 }
 
 /// A server may leave out what is empty, or write it as null.
@@ -64,8 +70,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Question>, String> {
 impl Event {
     fn question(self) -> Result<Question, String> {
         let user = self.impersonated_user.unwrap_or(self.user);
-        let question =
+        let mut question =
             Question::new(&method(&self.verb), &self.request_uri, user.username, user.groups.unwrap_or_default())?;
+        question.address = self.source_ips.and_then(|addresses| addresses.first()?.parse().ok());
+        let user_agent = self.user_agent.and_then(|name| HeaderValue::from_str(&name).ok());
+        question.headers.extend(user_agent.map(|name| (USER_AGENT, name)));
         // The server has recorded all of them.
         Ok(Question { has_all_groups: true, ..question })
     }
@@ -98,6 +107,7 @@ mod tests {
             ("GET", "/api/v1/namespaces/a/pods?limit=500")
         );
         assert_eq!((one[0].user.as_deref(), one[0].groups.len(), one[0].has_all_groups), (Some("alice"), 2, true));
+        assert_eq!((one[0].address, one[0].headers.len()), (None, 0));
         assert_eq!(read(&format!("{EVENT}\n{EVENT}\n")).unwrap().len(), 2);
         assert_eq!(read(&format!(r#"{{"kind":"EventList","items":[{EVENT},{EVENT}]}}"#)).unwrap().len(), 2);
     }
@@ -113,6 +123,14 @@ mod tests {
     fn the_impersonated_user_counts() {
         let event = EVENT.replace("\"objectRef\"", "\"impersonatedUser\":{\"username\":\"bob\"},\"objectRef\"");
         assert_eq!(read(&event).unwrap()[0].user.as_deref(), Some("bob"));
+    }
+
+    #[test]
+    fn the_client_is_the_first_address() {
+        let sent = r#""userAgent":"kubectl/v1.36.0","sourceIPs":["10.0.0.7","192.0.2.1"],"objectRef""#;
+        let read = read(&EVENT.replace("\"objectRef\"", sent)).unwrap();
+        assert_eq!(read[0].address, Some([10, 0, 0, 7].into()));
+        assert_eq!(read[0].headers[USER_AGENT], "kubectl/v1.36.0");
     }
 
     #[test]

@@ -9,27 +9,27 @@ use crate::percent_encoding::{decoded, encoded};
 #[rustfmt::skip] // a table
 const WITH_VALUE: &[&str] = &[
     "abstract-unix-socket", "alt-svc", "aws-sigv4", "cacert", "capath", "cert", "cert-type", "ciphers", "config",
-    "connect-timeout", "connect-to", "continue-at", "cookie", "cookie-jar", "create-file-mode", "crlfile", "curves",
+    "connect-timeout", "connect-to", "continue-at", "cookie-jar", "create-file-mode", "crlfile", "curves",
     "delegation", "dns-interface", "dns-ipv4-addr", "dns-ipv6-addr", "dns-servers", "doh-url", "dump-header", "ech",
     "egd-file", "engine", "etag-compare", "etag-save", "expect100-timeout", "ftp-account", "ftp-alternative-to-user",
     "ftp-method", "ftp-port", "ftp-ssl-ccc-mode", "happy-eyeballs-timeout-ms", "haproxy-clientip", "hostpubmd5",
     "hostpubsha256", "hsts", "interface", "ip-tos", "ipfs-gateway", "keepalive-cnt", "keepalive-time", "key",
     "key-type", "krb", "libcurl", "limit-rate", "local-port", "login-options", "mail-auth", "mail-from", "mail-rcpt",
-    "max-filesize", "max-redirs", "max-time", "netrc-file", "noproxy", "oauth2-bearer", "output", "output-dir",
+    "max-filesize", "max-redirs", "max-time", "netrc-file", "noproxy", "output", "output-dir",
     "parallel-max", "parallel-max-host", "pass", "pinnedpubkey", "preproxy", "proto", "proto-default", "proto-redir",
     "proxy", "proxy-cacert", "proxy-capath", "proxy-cert", "proxy-cert-type", "proxy-ciphers", "proxy-crlfile",
     "proxy-header", "proxy-key", "proxy-key-type", "proxy-pass", "proxy-pinnedpubkey", "proxy-service-name",
     "proxy-tls13-ciphers", "proxy-tlsauthtype", "proxy-tlspassword", "proxy-tlsuser", "proxy-user", "proxy1.0",
-    "pubkey", "quote", "random-file", "range", "rate", "referer", "resolve", "retry", "retry-delay", "retry-max-time",
+    "pubkey", "quote", "random-file", "range", "rate", "resolve", "retry", "retry-delay", "retry-max-time",
     "sasl-authzid", "service-name", "sigalgs", "socks4", "socks4a", "socks5", "socks5-gssapi-service",
     "socks5-hostname", "speed-limit", "speed-time", "ssl-sessions", "stderr", "telnet-option", "tftp-blksize",
     "time-cond", "tls-max", "tls13-ciphers", "tlsauthtype", "tlspassword", "tlsuser", "trace", "trace-ascii",
-    "trace-config", "unix-socket", "upload-flags", "user-agent", "variable", "vlan-priority", "write-out",
+    "trace-config", "unix-socket", "upload-flags", "variable", "vlan-priority", "write-out",
 ];
 /// The same with one letter.
 const LETTERS_WITH_VALUE: &str = "AbcCDeEhKmoPQrtTUwxyYz";
 /// The letters of options that say something here, and their long names.
-const LETTERS: [(char, &str); 10] = [
+const LETTERS: [(char, &str); 12] = [
     ('X', "request"),
     ('H', "header"),
     ('d', "data"),
@@ -39,6 +39,8 @@ const LETTERS: [(char, &str); 10] = [
     ('G', "get"),
     ('u', "user"),
     ('A', "user-agent"),
+    ('e', "referer"),
+    ('b', "cookie"),
     ('o', "output"),
 ];
 /// Options whose value is a body.
@@ -51,6 +53,8 @@ struct Read {
     method: Option<String>,
     url: Option<String>,
     headers: Vec<(String, String)>,
+    /// Headers by options of their own. Those of `--header` count more.
+    implied: Vec<(&'static str, String)>,
     basic_user: Option<String>,
     /// What is sent instead of the path and the query of the URL.
     target: Option<String>,
@@ -112,7 +116,20 @@ fn letters<'a>(read: &mut Read, word: &'a str, words: &mut impl Iterator<Item = 
 fn takes_value(name: &str) -> bool {
     BODIES.contains(&name)
         || WITH_VALUE.contains(&name)
-        || matches!(name, "request" | "request-target" | "header" | "url" | "url-query" | "user" | "upload-file")
+        || matches!(
+            name,
+            "request"
+                | "request-target"
+                | "header"
+                | "url"
+                | "url-query"
+                | "user"
+                | "upload-file"
+                | "user-agent"
+                | "referer"
+                | "cookie"
+                | "oauth2-bearer"
+        )
 }
 
 // === impl Read ===
@@ -132,11 +149,36 @@ impl Read {
             "url-query" => {
                 self.queries.push(value.strip_prefix('+').map_or_else(|| url_encoded(value), ToOwned::to_owned));
             }
-            "data-urlencode" => self.bodies.push(url_encoded(value)),
+            "user-agent" => self.implied.push(("user-agent", value.to_owned())),
+            "referer" => self.implied.push(("referer", value.to_owned())),
+            "oauth2-bearer" => self.implied.push(("authorization", format!("Bearer {value}"))),
+            "cookie" => {
+                // Anything else names a file.
+                if value.contains('=') {
+                    self.implied.push(("cookie", value.to_owned()));
+                }
+            }
+            "data-urlencode" => {
+                self.imply_content("application/x-www-form-urlencoded");
+                self.bodies.push(url_encoded(value));
+            }
+            "json" => {
+                self.imply_content("application/json");
+                self.implied.push(("accept", "application/json".to_owned()));
+                self.bodies.push(value.to_owned());
+            }
+            data if data.starts_with("data") => {
+                self.imply_content("application/x-www-form-urlencoded");
+                self.bodies.push(value.to_owned());
+            }
             body if BODIES.contains(&body) => self.bodies.push(value.to_owned()),
             _ => {}
         }
         Ok(())
+    }
+
+    fn imply_content(&mut self, media_type: &str) {
+        self.implied.push(("content-type", media_type.to_owned()));
     }
 
     fn switch(&mut self, name: &str) {
@@ -156,6 +198,7 @@ impl Read {
     }
 
     fn question(self) -> Result<Question, String> {
+        let sent = self.sent_headers();
         let url = self.url.ok_or_else(|| "curl: there is no URL".to_owned())?;
         let basic_user = self.basic_user.or_else(|| user_of(&url));
         let in_query = if self.is_get { self.bodies.as_slice() } else { &[] };
@@ -187,17 +230,27 @@ impl Read {
             .find_map(|(user, group)| Some((values(user).next()?, values(group).collect())));
         let (user, groups) = named.map_or((basic_user, Vec::new()), |(user, groups)| (Some(user), groups));
         let question = Question::new(&method, &url, user, groups)?;
-        Ok(Question { headers: headers(&self.headers), ..question })
+        Ok(Question { headers: sent, ..question })
     }
-}
 
-/// The headers that curl would send. It refuses those that are no headers itself.
-fn headers(given: &[(String, String)]) -> HeaderMap {
-    let header = |(name, value): &(String, String)| {
-        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
-        Some((name, HeaderValue::from_str(value).ok()?))
-    };
-    given.iter().filter_map(header).collect()
+    /// The headers that curl would send, except those that say something of curl itself. It refuses what is no header.
+    fn sent_headers(&self) -> HeaderMap {
+        let is_given = |name: &str| self.headers.iter().any(|(given, _)| given == name);
+        let mut headers = HeaderMap::new();
+        for (name, value) in self.implied.iter().filter(|(name, _)| !is_given(name)) {
+            let is_of_body = *name == "content-type" && self.is_get;
+            if let (false, Ok(value)) = (is_of_body, HeaderValue::from_str(value)) {
+                headers.insert(*name, value);
+            }
+        }
+        // An empty value takes a header of curl's own away.
+        for (name, value) in self.headers.iter().filter(|(_, value)| !value.is_empty()) {
+            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {
+                headers.append(name, value);
+            }
+        }
+        headers
+    }
 }
 
 /// The user that a URL names before its host.
@@ -300,6 +353,24 @@ mod tests {
             user("curl -H 'Impersonate-User: eve' -H 'Impersonate-Group: a' -H 'Impersonate-Group: b' http://a"),
             expected("eve", "a b")
         );
+    }
+
+    #[test]
+    fn headers_are_those_that_curl_sends() {
+        for (line, expected) in [
+            ("curl -H 'X-Plan: gold' -H 'x-plan: tin' http://a", "x-plan: gold, x-plan: tin"),
+            ("curl -A me/1 -e http://b -b c=d http://a", "user-agent: me/1, referer: http://b, cookie: c=d"),
+            ("curl -A me/1 -H 'User-Agent: you' -b jar.txt http://a", "user-agent: you"),
+            ("curl -A me/1 -H User-Agent: --oauth2-bearer t http://a", "authorization: Bearer t"),
+            ("curl -d x http://a", "content-type: application/x-www-form-urlencoded"),
+            ("curl -G -d x http://a", ""),
+            ("curl --json {} http://a", "content-type: application/json, accept: application/json"),
+            ("curl -F a=b -H 'a b: c' http://a", ""),
+        ] {
+            let headers = read(&words(line).unwrap()).unwrap().headers;
+            let sent = headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
+            assert_eq!(sent.collect::<Vec<_>>().join(", "), expected, "{line}");
+        }
     }
 
     #[test]

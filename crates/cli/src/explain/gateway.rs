@@ -1,5 +1,7 @@
 //! Asks a gateway for explanations.
 
+use std::net::IpAddr;
+
 use anyhow::{Context, Result, bail};
 use evenkeel::explain::Explanation;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
@@ -12,8 +14,8 @@ use crate::remote::Server;
 /// An explanation has a line for each flow schema.
 const ADMIN_PATH: &str = "/debug/explain";
 
-/// What a gateway says of a request.
-pub(super) async fn explanation(gateway: &Server, question: &Question) -> Result<Explanation> {
+/// What a gateway says of a request from this address.
+pub(super) async fn explanation(gateway: &Server, question: &Question, from: IpAddr) -> Result<Explanation> {
     let url = gateway.url();
     let user = question.user();
     let mut query = format!("?method={}&url={}", question.method, encoded(&question.target.to_string()));
@@ -21,6 +23,10 @@ pub(super) async fn explanation(gateway: &Server, question: &Question) -> Result
     for group in &user.groups {
         query += &format!("&group={}", encoded(group));
     }
+    for (name, value) in &question.all_headers() {
+        query += &format!("&header={}", encoded(&format!("{name}:{}", String::from_utf8_lossy(value.as_bytes()))));
+    }
+    query += &format!("&address={}", question.address.unwrap_or(from));
     let (status, body) = gateway.get(&format!("{ADMIN_PATH}{query}")).await?;
     match status {
         StatusCode::OK => {

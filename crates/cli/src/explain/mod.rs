@@ -5,30 +5,27 @@ mod audit;
 mod curl;
 mod gateway;
 mod limit;
+mod oracle;
 mod question;
 mod report;
 mod shell_words;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use clap::{ArgGroup, Args};
-use evenkeel::division::Borrowing;
-use evenkeel::explain::Explanation;
-use evenkeel::identify::Identify as _;
 use evenkeel::objects::Objects;
-use evenkeel::{FlowControl, User};
 use evenkeel_api::Preset;
 use evenkeel_api::bootstrap::{self, KubernetesVersion};
 use evenkeel_apiserver::Verb;
 use evenkeel_engine::auto_limit::Concurrency;
-use evenkeel_gateway::identity::{self, IdentityCounts, PeerIdentity};
+use evenkeel_gateway::Config;
 use evenkeel_gateway::objects::source;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
-use evenkeel_gateway::{Config, Peer, RequestRules, Transport};
+use http::{HeaderName, HeaderValue};
 use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
@@ -39,7 +36,8 @@ use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, printable_j
 use crate::tool_settings::ToolSettings;
 use crate::usage::{concurrency, is_kubectl_plugin};
 use action::ResourcePlace;
-use question::{Question, is_target, known_method};
+use oracle::{Oracle, OwnDecisions, Source};
+use question::{Question, header, is_target, known_method};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,6 +54,8 @@ Examples:
     evenkeel explain POST /orders --user alice --live http://127.0.0.1:9901
   Why the limit of a gateway with `concurrency: auto` is what it is:
     evenkeel explain --limit
+  A request with a header, from an address:
+    evenkeel explain GET /orders --config evenkeel.yaml -H 'X-Plan: gold' --from 10.0.0.7
   A request as curl would send it:
     evenkeel explain -- curl -X DELETE -u alice https://shop.example/orders/7
   A request that a kube-apiserver has recorded:
@@ -97,6 +97,12 @@ pub(crate) struct Explain {
     /// A subresource of the resource, such as log or status.
     #[arg(long, value_name = "NAME", requires = "request", help_heading = REQUEST)]
     subresource: Option<String>,
+    /// A header of the request, as `NAME: VALUE`, for what matches by headers. May be given several times.
+    #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = header, conflicts_with = "audit", help_heading = REQUEST)]
+    headers: Vec<(HeaderName, HeaderValue)>,
+    /// The address that the request comes from, for identities and for what tells clients apart by address.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "audit", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = REQUEST)]
+    from: IpAddr,
     /// Read the request from an audit event in this file, or `-` for standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["request", "user", "groups"], help_heading = REQUEST)]
     audit: Option<PathBuf>,
@@ -147,9 +153,6 @@ pub(crate) struct Explain {
     /// whoever the gateway would take the sender for.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The address that the request comes from, for the identities of --config.
-    #[arg(long, value_name = "ADDRESS", requires = "config", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = REQUEST)]
-    from: IpAddr,
     /// How URLs are interpreted and which objects are added: `kubernetes` or `plain`
     /// [default: that of --config, or plain; kubernetes for a cluster, an audit event, or a verb and a resource].
     #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
@@ -168,25 +171,6 @@ pub(crate) struct Explain {
     /// When text is coloured.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
-}
-
-/// Whom to ask about requests.
-enum Oracle {
-    /// A flow control of our own, which lets nothing in.
-    Own {
-        flow: FlowControl,
-        rules: RequestRules,
-        /// Who sends requests, unless that was said.
-        identity: Option<PeerIdentity>,
-    },
-    /// A gateway.
-    Live { gateway: Box<Server> },
-}
-
-/// A flow control or a gateway, and where its objects are from.
-struct Source {
-    oracle: Oracle,
-    objects: String,
 }
 
 // === impl Explain ===
@@ -269,6 +253,7 @@ impl Explain {
         let mut question = read.map_err(WrongUsage)?;
         question.user = self.user.clone().or(question.user);
         question.groups.extend(self.groups.iter().cloned());
+        question.headers.extend(self.headers.iter().cloned());
         Ok(vec![question])
     }
 
@@ -284,32 +269,20 @@ impl Explain {
     async fn source(&self, settings: &ToolSettings, cluster: Option<&Access>) -> Result<Source> {
         if let Some(url) = &self.live {
             let gateway = Box::new(self.gateway(url)?);
-            return Ok(Source { oracle: Oracle::Live { gateway }, objects: format!("those of {url}") });
+            return Ok(Source {
+                oracle: Oracle::Live { gateway, from: self.from },
+                objects: format!("those of {url}"),
+            });
         }
-        let (config, preset) = (settings.config(), settings.config().preset);
-        let identity = if self.config.is_some() { self.identity(config)? } else { None };
+        let config = settings.config();
         let (objects, from) = self.objects(config, cluster).await?;
-        let flow = FlowControl::builder()
-            .preset(preset)
-            .server_concurrency(settings.concurrency(self.concurrency.as_ref()).first())
-            .wait_limit(config.timeouts.queue)
-            .borrowing(config.flow_control.borrowing.map(Borrowing::from))
-            .drive_by_hand()
-            .stored_objects(objects)
-            .build();
-        let rules = RequestRules::new(&config.requests, preset)?;
-        Ok(Source { oracle: Oracle::Own { flow, rules, identity }, objects: from })
-    }
-
-    /// Who sends requests by the settings of a gateway, unless the user is given.
-    fn identity(&self, config: &Config) -> Result<Option<PeerIdentity>> {
-        if self.user.is_some() || self.audit.is_some() {
-            return Ok(None);
+        let seats = |service: Option<&str>| settings.concurrency_of(service, self.concurrency.as_ref()).first();
+        let mut own = OwnDecisions::new(config, seats, &objects)?;
+        own.sent_from(self.from);
+        if self.config.is_some() {
+            own.identify(config, self.user.is_none() && self.audit.is_none())?;
         }
-        let identities = identity::open(&config.identity, &IdentityCounts::default())
-            .map_err(|error| WrongUsage(error.to_string()))?;
-        let address = SocketAddr::new(self.from, 0);
-        Ok(Some(identities.of(Peer { address, transport: Transport::Plain, certificate: None })))
+        Ok(Source { oracle: Oracle::Own(Box::new(own)), objects: from })
     }
 
     /// The objects, and where they are from.
@@ -398,42 +371,4 @@ fn is_about_resource(verb: &str, resource: &str) -> bool {
     // `deployments.apps/web` looks like a host and a path.
     let is_method = known_method(verb).is_some_and(|method| method == verb);
     Verb::named(verb).is_some() || !is_method && !is_target(resource)
-}
-
-// === impl Source ===
-
-impl Source {
-    async fn explain(&self, question: &Question) -> Result<Explanation> {
-        match &self.oracle {
-            Oracle::Live { gateway } => gateway::explanation(gateway, question).await,
-            Oracle::Own { flow, rules, identity } => {
-                let user = match identity {
-                    Some(identity) => identified(identity, question)?,
-                    None => question.user(),
-                };
-                let explained = rules.explain(flow, &user, question.method.clone(), question.uri());
-                let mut explanation = explained.with_context(|| {
-                    format!("{} {} would be rejected before flow control", question.method, question.target)
-                })?;
-                // Nothing runs here.
-                explanation.live = None;
-                Ok(explanation)
-            }
-        }
-    }
-}
-
-/// The user for whom the gateway would take the sender of a request, with the groups that were added.
-fn identified(identity: &PeerIdentity, question: &Question) -> Result<User> {
-    let parts = question.parts();
-    let found = identity.identify(&parts).map_err(|denied| {
-        let (method, target, status) = (&question.method, &question.target, denied.status.as_u16());
-        WrongUsage(format!(
-            "the gateway would reject {method} {target} with {status}: {denied}; name the user with --user, or add the credentials to \
-             the curl command"
-        ))
-    })?;
-    let mut user = (*found).clone();
-    user.groups.extend(question.groups.iter().map(|group| group.as_str().into()));
-    Ok(user)
 }

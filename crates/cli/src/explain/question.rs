@@ -1,10 +1,13 @@
 //! `Question`: the request that is asked about.
 
+use std::net::IpAddr;
+
 use evenkeel::User;
 use evenkeel_engine::implied_groups::ANONYMOUS;
+use http::header::HOST;
 use http::request::Parts;
-use http::uri::PathAndQuery;
-use http::{HeaderMap, Method, Request, Uri};
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
 use evenkeel_apiserver::Verb;
 
@@ -20,6 +23,10 @@ pub(super) struct Question {
     pub(super) has_all_groups: bool,
     /// The headers, as far as they are known.
     pub(super) headers: HeaderMap,
+    /// The host and the port of its URL, if it has them.
+    pub(super) host: Option<Authority>,
+    /// Where it came from, if it is known.
+    pub(super) address: Option<IpAddr>,
 }
 
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
@@ -52,7 +59,8 @@ impl Question {
             format!("http://{without_fragment}").parse()
         };
         let uri = uri.map_err(|error| format!("{url:?} is not a path or a URL: {error}"))?;
-        let target = uri.into_parts().path_and_query.unwrap_or(PathAndQuery::from_static("/"));
+        let parts = uri.into_parts();
+        let target = parts.path_and_query.unwrap_or(PathAndQuery::from_static("/"));
         let target = match target.path() {
             "" => format!("/{target}").parse().unwrap_or(PathAndQuery::from_static("/")),
             _ => target,
@@ -64,6 +72,8 @@ impl Question {
             groups,
             has_all_groups: false,
             headers: HeaderMap::new(),
+            host: parts.authority,
+            address: None,
         })
     }
 
@@ -76,13 +86,31 @@ impl Question {
     /// The request as a gateway receives it.
     pub(super) fn parts(&self) -> Parts {
         let (mut parts, ()) = Request::new(()).into_parts();
-        (parts.method, parts.uri, parts.headers) = (self.method.clone(), self.uri(), self.headers.clone());
+        (parts.method, parts.uri, parts.headers) =
+            (self.method.clone(), Uri::from(self.target.clone()), self.all_headers());
         parts
     }
 
-    pub(super) fn uri(&self) -> Uri {
-        Uri::from(self.target.clone())
+    /// The headers, with the host of the URL unless they have another one.
+    pub(super) fn all_headers(&self) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        // A user before the host is for the client.
+        let host = self.host.as_ref().and_then(|host| host.as_str().rsplit('@').next());
+        if let Some(host) = host.and_then(|host| HeaderValue::from_str(host).ok())
+            && !headers.contains_key(HOST)
+        {
+            headers.insert(HOST, host);
+        }
+        headers
     }
+}
+
+/// A header, as `NAME: VALUE`.
+pub(super) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let read = text.split_once(':').and_then(|(name, value)| {
+        Some((HeaderName::from_bytes(name.trim().as_bytes()).ok()?, HeaderValue::from_str(value.trim()).ok()?))
+    });
+    read.ok_or_else(|| "write it as `NAME: VALUE`, for example `X-Plan: gold`".to_owned())
 }
 
 /// Whether a text is a path or a URL, and not the name of a resource.

@@ -33,6 +33,9 @@ pub(super) fn report(question: &Question, explanation: &Explanation, objects: &s
         );
     }
     page.line("objects", &printable(objects));
+    if let Some(service) = &explanation.service {
+        page.line("service", &printable(service));
+    }
     page.gap();
     if !tried.is_empty() {
         page.block("tried", &failed(tried, paint));
@@ -262,7 +265,7 @@ mod tests {
         let rules = RequestRules::new(&Config::default().requests, preset).unwrap();
         let (user, group) = ("eve\u{1b}]0;owned\u{7}\n".to_owned(), "dev\u{9b}2J\u{202e}".to_owned());
         let question = Question::new("GET", "/a\u{9b}31m", Some(user), vec![group]).unwrap();
-        let explained = rules.explain(&flow, &question.user(), question.method.clone(), question.uri());
+        let explained = rules.explain(&flow, &question.user(), question.parts());
         let mut explanation = explained.unwrap();
         // A server that is asked with --live may send anything.
         explanation.flow_schema.push('\u{1b}');

@@ -62,6 +62,9 @@ Examples:
 /// With --context or --kubeconfig, and as `kubectl evenkeel replay` by kubectl's current context, the objects of a cluster are used: they are what --objects is
 /// compared with, or without --objects what is replayed.
 ///
+/// With a dump, --config and --objects say what it is decided under besides its own objects, and --against what with. The seats, the
+/// time to wait and the borrowing are those of --config, or of its gateway.
+///
 /// Unreadable lines are counted and listed, and do not end the run. The exit code is 1 if --truth finds a request that was
 /// classified differently.
 #[derive(Debug, Args)]
@@ -147,10 +150,8 @@ fn span(text: &str) -> Result<Nanos, String> {
 
 impl Replay {
     pub(crate) fn run(&self) -> Result<Exit> {
-        if let [log] = &self.logs[..]
-            && flight_file::is_dump(log)
-        {
-            return self.run_incident(log);
+        if let Some(dump) = self.logs.iter().find(|log| flight_file::is_dump(log)) {
+            return self.run_dump(dump);
         }
         let inputs = self.logs.iter().chain(&self.objects).chain(&self.against);
         standard_input_once(inputs.chain(&self.truth).chain(&self.object_counts))?;
@@ -166,6 +167,7 @@ impl Replay {
             progress.end();
         }
         let report = run.finish();
+        file.tell_services(self.concurrency.as_ref());
         if report.lines == 0 {
             let names: Vec<_> = inputs.iter().map(Input::name).collect();
             let fault = format!("{} is empty; name a log with requests in it", names.join(", "));
@@ -180,23 +182,40 @@ impl Replay {
         Ok(if is_different { Exit::Failure } else { Exit::Success })
     }
 
-    /// The dump of a flight recorder: what happened, and with --objects what would have happened.
-    fn run_incident(&self, log: &Path) -> Result<Exit> {
+    /// The dump of a flight recorder: what happened, and with --objects or --config what would have happened.
+    fn run_dump(&self, log: &Path) -> Result<Exit> {
+        self.check_flags_of_dump(log)?;
+        standard_input_once(self.objects.iter().chain(&self.against))?;
+        let mut file = ToolSettings::read(self.config.as_deref())?;
         let flight = flight_file::read(log)?;
-        let own = flight_file::objects(log, &flight)?;
-        let preset = self.preset.unwrap_or_else(|| evenkeel_replay::preset_of(&flight));
-        let seats = u32::try_from(flight.header.seats).unwrap_or(u32::MAX);
-        let concurrency = self.concurrency.clone().unwrap_or(Concurrency::Fixed(seats));
+        let of_dump = file.is_default().then(|| evenkeel_replay::preset_of(&flight));
+        let preset = file.choose_preset(self.preset.or(of_dump), false).preset;
+        let seats = Concurrency::Fixed(u32::try_from(flight.header.seats).unwrap_or(u32::MAX));
+        // What no file says is as it was in the gateway.
+        let (concurrency, wait_limit, borrowing) = if file.is_default() {
+            let borrowing = self.borrowing.unwrap_or_else(|| evenkeel_replay::borrowing_of(&flight));
+            (self.concurrency.clone().unwrap_or(seats), flight.header.wait_limit, borrowing)
+        } else {
+            let concurrency = file.concurrency(self.concurrency.as_ref());
+            (concurrency, file.wait_limit(), file.borrowing(self.borrowing))
+        };
         let mut settings = Settings::new(preset, concurrency);
-        settings.wait_limit = self.wait_limit.unwrap_or(flight.header.wait_limit);
-        settings.borrowing = self.borrowing.unwrap_or_else(|| evenkeel_replay::borrowing_of(&flight));
-        let mut configurations = vec![own];
-        if !self.objects.is_empty() {
-            configurations.push(read_objects(&self.objects, preset)?);
+        (settings.wait_limit, settings.borrowing) = (self.wait_limit.unwrap_or(wait_limit), borrowing);
+        let mut configurations = Vec::new();
+        let named = file.object_paths(&self.objects);
+        if !self.against.is_empty() {
+            configurations.push(read_objects(&self.against, preset)?);
+        }
+        if self.against.is_empty() || named.is_empty() {
+            configurations.push(flight_file::objects(log, &flight)?);
+        }
+        if !named.is_empty() {
+            configurations.push(read_objects(&named, preset)?);
         }
         let mut run = Run::new(settings, configurations, None);
         run.read_flight(&flight);
         let report = run.finish();
+        file.tell_services(self.concurrency.as_ref());
         let mut text = self.text(&report)?;
         if self.output == OutputFormat::Text {
             let paint = self.color.paint(&io::stdout());
@@ -207,6 +226,31 @@ impl Replay {
             report_page::write(file, &html::page(&log.display().to_string(), &report))?;
         }
         Ok(Exit::Success)
+    }
+
+    /// That nothing is asked for that a dump does not need or cannot have.
+    fn check_flags_of_dump(&self, dump: &Path) -> Result<()> {
+        let name = dump.display();
+        if self.logs.len() > 1 {
+            let fault =
+                format!("{name} is a dump of the flight recorder, which is replayed alone; name one dump at a time");
+            return Err(WrongUsage(fault).into());
+        }
+        let for_logs = [
+            ("--truth", self.truth.is_some(), "it has the decisions of its gateway"),
+            ("--format", self.format.is_some(), "its format is known"),
+            ("--object-counts", self.object_counts.is_some(), "it has the seats that requests took"),
+            (
+                "--context and --kubeconfig",
+                self.cluster.is_given(),
+                "it has the objects of its gateway; name others with --objects",
+            ),
+        ];
+        if let Some((flag, _, why)) = for_logs.into_iter().find(|(_, is_given, _)| *is_given) {
+            let fault = format!("{name} is a dump of the flight recorder: {why}; leave out {flag}");
+            return Err(WrongUsage(fault).into());
+        }
+        Ok(())
     }
 
     /// One configuration, or two of which the first is compared with.

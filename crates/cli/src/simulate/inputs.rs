@@ -64,6 +64,7 @@ impl Inputs {
             Configuration { name, scenario }
         };
         let configurations = compared(arguments, first(arguments, &file, is_cluster)?, preset, configured)?;
+        file.tell_services(arguments.concurrency.as_ref());
         Ok(Self { workload, configurations, preset: chosen, concurrency })
     }
 
@@ -96,6 +97,7 @@ impl Inputs {
             first(arguments, &file, is_cluster)?
         };
         let configurations = compared(arguments, first, preset, configured)?;
+        file.tell_services(arguments.concurrency.as_ref());
         Ok(Self { workload, configurations, preset: chosen, concurrency })
     }
 }

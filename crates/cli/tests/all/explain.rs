@@ -235,7 +235,7 @@ fn objects_come_from_an_api_server_over_tls() {
     assert_eq!(by_token, by_kubeconfig);
     let refused = complaint(&[&request[..], &["--server", &url, "--token", "wrong"], &ca].concat());
     assert!(
-        refused.contains("(401 Unauthorized); grant the user that (deploy/cluster-reader.yaml), or use --context"),
+        refused.contains("(401 Unauthorized); grant the user that (deploy/cluster-reader.yaml), or name a context of another user with --context"),
         "{refused}"
     );
     let untrusted = complaint(&[&request[..], &["--server", &url, "--token", &token]].concat());
@@ -422,6 +422,82 @@ fn a_settings_file_says_everything() {
     assert_eq!(winner(&named), ("tenants", "tenants", "bob"));
     let denied = complaint(&["--config", &settings, "--", "curl", "-H", "X-API-Key: wrong", "http://a.example/"]);
     assert!(denied.contains("the gateway would reject GET / with 401"), "{denied}");
+}
+
+/// SF-2: what matches by headers and tells clients apart by address is explained as the gateway decides it, with `--config` and with `--live`.
+#[test]
+fn headers_and_addresses_count() {
+    let folder = TempDir::new().unwrap();
+    let config = folder.path().join("evenkeel.yaml");
+    let form = "levels: {gold: {share: 80}, tin: {share: 20}}\n\
+                match:\n- {header: {X-Plan: gold}, level: gold, per: header:X-Team}\n- {level: tin, per: address}\n\
+                identity: {sources: [{address: {trustedProxies: [10.0.0.1]}}]}\n";
+    fs::write(&config, form).unwrap();
+    let config = config.to_str().unwrap();
+    let listen = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--concurrency", "20"];
+    let mut process =
+        Running::start(&[&["serve", "--config", config, "--upstream", "http://127.0.0.1:9"], &listen[..]].concat());
+    let admin = format!("http://{}", address_after(&process.line_with("ready: "), "admin on "));
+    for (request, level, flow) in [
+        (&["/orders", "--user", "ann"][..], "tin", "127.0.0.1"),
+        (&["/orders", "--user", "ann", "--from", "10.0.0.7"], "tin", "10.0.0.7"),
+        (&["GET", "/orders", "--user", "ann", "-H", "X-Plan: gold", "--header", "x-team: blue"], "gold", "blue"),
+        (&["/orders", "--user", "ann", "--from", "10.0.0.1", "-H", "X-Forwarded-For: 192.0.2.9"], "tin", "192.0.2.9"),
+        (
+            &["--user", "ann", "--", "curl", "-H", "X-Plan: gold", "-H", "X-Team: red", "http://a.example/"],
+            "gold",
+            "red",
+        ),
+        // Nobody knows which of two the service goes by.
+        (&["--user", "ann", "-H", "X-Plan: gold", "--", "curl", "-H", "X-Plan: tin", "http://a/"], "tin", "127.0.0.1"),
+    ] {
+        for source in [["--config", config], ["--live", &admin]] {
+            let explained = json(&[&["--preset", "plain"], &source[..], request].concat());
+            let found = (&explained["priorityLevel"], &explained["flow"]);
+            assert_eq!(found, (&level.into(), &flow.into()), "{request:?} {source:?}");
+        }
+    }
+    // Without a settings file, too.
+    let objects = run(&["convert", "--to", "objects", config]);
+    let file = folder.path().join("objects.yaml");
+    fs::write(&file, objects.stdout).unwrap();
+    let explained = json(&["/", "--preset", "plain", "--from", "10.0.0.8", "--objects", file.to_str().unwrap()]);
+    assert_eq!((&explained["priorityLevel"], &explained["flow"]), (&"tin".into(), &"10.0.0.8".into()));
+    let told = complaint(&["GET", "/", "-H", "X-Plan", "--preset", "plain"]);
+    assert!(told.contains("write it as `NAME: VALUE`, for example `X-Plan: gold`"), "{told}");
+}
+
+/// The seats are those of the service that host and path belong to.
+#[test]
+fn a_service_of_the_settings_has_seats_of_its_own() {
+    let folder = TempDir::new().unwrap();
+    let config = folder.path().join("evenkeel.yaml");
+    let services = "services:\n  shop: {host: shop.example, upstream: 'http://127.0.0.1:9', concurrency: 8}\n  \
+                    docs: {path: /docs, upstream: 'http://127.0.0.1:9'}\nconcurrency: 30\n";
+    fs::write(&config, services).unwrap();
+    let config = config.to_str().unwrap();
+    let seats = |request: &[&str]| {
+        let explained = json(&[&["--config", config, "--user", "ann"], request].concat());
+        (explained["service"].clone(), explained["limits"]["nominal"].clone())
+    };
+    assert_eq!(seats(&["http://shop.example/x"]), ("shop".into(), 8.into()));
+    assert_eq!(seats(&["/docs/x"]), ("docs".into(), 30.into()));
+    assert_eq!(seats(&["/x", "-H", "Host: SHOP.example:8080"]), ("shop".into(), 8.into()));
+    assert_eq!(seats(&["--", "curl", "https://shop.example"]), ("shop".into(), 8.into()));
+    // A flag counts more than the file.
+    assert_eq!(seats(&["http://shop.example/x", "--concurrency", "5"]), ("shop".into(), 5.into()));
+    let nobody = complaint(&["GET", "http://elsewhere.example/x", "--config", config, "--user", "ann"]);
+    let fault =
+        "no service of the settings has requests with the host \"elsewhere.example\" and the path \"/x\"; name a URL";
+    assert!(nobody.contains(fault), "{nobody}");
+    let output = run(&["explain", "http://shop.example/", "--config", config]);
+    assert!(text(&output.stdout).contains("\nservice      shop\n"), "{}", text(&output.stdout));
+    // A gateway knows the host, too.
+    let listen = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    let mut process = Running::start(&[&["serve", "--config", config], &listen[..]].concat());
+    let admin = format!("http://{}", address_after(&process.line_with("ready: "), "admin on "));
+    let live = json(&["http://shop.example/x", "--live", &admin, "--preset", "plain"]);
+    assert_eq!((&live["service"], &live["limits"]["nominal"]), (&"shop".into(), &8.into()));
 }
 
 /// AL-7: `--limit` says why the limit is what it is.

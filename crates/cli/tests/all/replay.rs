@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::child::{PATIENCE, Running, address_after, evenkeel, run, text};
+use crate::peer::{Upstream, get};
 
 /// A file of the recording.
 fn recorded(name: &str) -> String {
@@ -244,6 +245,57 @@ fn the_log_of_a_gateway_replays_as_it_was() {
     eprintln!("{figures}");
     assert!(recorded_rejections > 100, "{figures}");
     assert!(recorded_rejections.abs_diff(replayed_rejections) * 100 <= 2 * recorded_rejections, "{figures}");
+}
+
+/// FR-3: a dump is replayed alone, under its own objects and under others; what is for logs is refused.
+#[test]
+fn a_dump_is_replayed_under_a_settings_file() {
+    let (upstream, folder) = (Upstream::start(), TempDir::new().unwrap());
+    let ports = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--concurrency", "9"];
+    let mut gateway = Running::start(&[&["serve", "--upstream", &upstream.url()], &ports[..]].concat());
+    let line = gateway.line_with("ready: ");
+    let (address, admin) = (address_after(&line, "listening on "), address_after(&line, "admin on "));
+    for number in 0..20 {
+        assert_eq!(get(address, &format!("/{number}")).0, 200);
+    }
+    let mut stream = TcpStream::connect(admin).unwrap();
+    write!(stream, "GET /debug/flight HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let body = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap() + 4;
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (dump, settings, other) = (path("incident.ekf"), path("evenkeel.yaml"), path("other.yaml"));
+    fs::write(&dump, &answer[body..]).unwrap();
+    let form = "levels: {a: {share: 1}}\nmatch: [{level: a}]\n";
+    fs::write(&settings, format!("concurrency: 3\n{form}")).unwrap();
+    fs::write(&other, form.replace("level: a", "level: b").replace("{a:", "{b:")).unwrap();
+    let replay = |flags: &[&str]| {
+        let output = run(&[&["replay", &dump], flags].concat());
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let levels = |flags: &[&str]| {
+        let (code, page, complaint) = replay(flags);
+        assert_eq!(code, Some(0), "{complaint}");
+        let report: Value = serde_json::from_str(&page).unwrap();
+        let levels = report["levels"].as_array().unwrap();
+        ["a", "b", "everyone"].map(|name| levels.iter().any(|level| level["name"] == name))
+    };
+    assert_eq!(levels(&["-o", "json"]), [false, false, true]);
+    assert_eq!(levels(&["-o", "json", "--config", &settings]), [true, false, true]);
+    assert_eq!(levels(&["-o", "json", "--config", &settings, "--against", &other]), [true, true, false]);
+    assert_eq!(levels(&["-o", "json", "--against", &other]), [false, true, true]);
+    for (flags, told) in [
+        (&["--truth", &settings][..], "it has the decisions of its gateway; leave out --truth\n"),
+        (&["--format", "$remote_user"], "its format is known; leave out --format\n"),
+        (&["--object-counts", &settings], "it has the seats that requests took; leave out --object-counts\n"),
+        (&["--context", "production"], "name others with --objects; leave out --context and --kubeconfig\n"),
+        (&[&dump], "is a dump of the flight recorder, which is replayed alone; name one dump at a time\n"),
+        (&[&settings], "is a dump of the flight recorder, which is replayed alone; name one dump at a time\n"),
+    ] {
+        let (code, _, complaint) = replay(flags);
+        assert_eq!(code, Some(2), "{flags:?}");
+        assert!(complaint.contains("incident.ekf") && complaint.ends_with(told), "{complaint}");
+    }
 }
 
 #[test]

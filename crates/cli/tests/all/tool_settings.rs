@@ -119,6 +119,34 @@ fn replay_goes_by_seats_levels_and_routes() {
     assert_ne!(flows("one.log", "evenkeel.yaml"), flows("one.log", "other.yaml"));
 }
 
+/// Services have seats of their own: `check` accuses levels that have too few of them, as `serve` does, and tools that know one service say
+/// by whose seats they go.
+#[test]
+fn services_of_the_settings_are_known() {
+    let services = |seats: u32| {
+        format!("services: {{shop: {{path: /shop, upstream: 'http://127.0.0.1:9', concurrency: {seats}}}}}\n{SETTINGS}")
+    };
+    let folder = folder(&[("one.yaml", &services(1)), ("many.yaml", &services(40)), ("short.yaml", &workload(""))]);
+    let checked = |arguments: &[&str]| {
+        let output = evenkeel(&[&["check"], arguments].concat()).current_dir(folder.path()).output().unwrap();
+        (output.status.code(), text(&output.stdout))
+    };
+    let (code, report) = checked(&["--config", "one.yaml"]);
+    assert_eq!(code, Some(1), "{report}");
+    let advice = "give the service more seats (`services.shop.concurrency`), or the level a larger share";
+    assert!(report.contains("service \"shop\": ") && report.contains(advice), "{report}");
+    let listen = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    let served =
+        evenkeel(&[&["serve", "--config", "one.yaml"], &listen[..]].concat()).current_dir(folder.path()).output();
+    assert_eq!(served.unwrap().status.code(), Some(2));
+    assert_eq!(checked(&["--config", "many.yaml"]).0, Some(0), "{}", checked(&["--config", "many.yaml"]).1);
+    assert_eq!(checked(&["--config", "one.yaml", "--seats", "40"]).0, Some(0), "a flag counts more than the file");
+    let note = "concurrency 12 (all requests share it; the services of the settings have their own: shop 40; for one of them, add --concurrency N)\n";
+    let simulated = ["simulate", "short.yaml", "--config", "many.yaml"];
+    assert_eq!(printed(&folder, &simulated).1, note);
+    assert_eq!(printed(&folder, &[&simulated[..], &["--concurrency", "40"]].concat()).1, "");
+}
+
 #[test]
 fn the_default_preset_is_told_and_that_of_a_cluster_is_not_guessed() {
     let folder = folder(&[("short.yaml", &workload(""))]);

@@ -132,7 +132,7 @@ impl FlowControlBuilder {
         self.concurrency(Concurrency::Auto(bounds))
     }
 
-    /// The name of the service in log lines about its limit, for programs with several flow controls.
+    /// The name of the service in log lines about its limit, and in [explanations](FlowControl::explain), for programs with several flow controls.
     pub fn service_name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.log.service = Some(name.into());
         self

@@ -25,10 +25,27 @@ impl From<IpAddr> for ClientAddress {
     }
 }
 
-/// The head of a request that a layer has got.
-pub(crate) struct PartsHead<'a>(pub(crate) &'a Parts);
+/// The head of a request as flow schemas see it: its headers, and the [`ClientAddress`] among its extensions. A layer decides by this one.
+///
+/// ```
+/// use evenkeel::digest::PartsHead;
+/// use evenkeel_engine::RequestHead;
+///
+/// let (parts, ()) = http::Request::builder().header("X-Plan", "gold").body(()).unwrap().into_parts();
+/// let head = PartsHead::new(&parts);
+/// assert_eq!(RequestHead::borrowed(&head).header("x-plan"), Some("gold"));
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct PartsHead<'a>(pub(crate) &'a Parts);
 
 // === impl PartsHead ===
+
+impl<'a> PartsHead<'a> {
+    /// The head of this request.
+    pub fn new(parts: &'a Parts) -> Self {
+        Self(parts)
+    }
+}
 
 impl HeadSource for PartsHead<'_> {
     fn header(&self, name: &str) -> Option<&str> {

@@ -192,8 +192,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Whether there are requests that belong to no service.
-    pub(crate) fn has_default_pool(&self) -> bool {
+    /// Whether the gateway serves requests that belong to no service.
+    pub fn has_default_pool(&self) -> bool {
         !self.upstreams.is_empty() || self.services.is_empty() || self.ext_proc.is_some()
     }
 

@@ -512,6 +512,7 @@ fn settings_of(generations: watch::Receiver<Arc<Generation>>) -> SettingsInEffec
         InEffect {
             config: Arc::clone(&generation.config),
             rules: generation.rules.clone(),
+            identification: Arc::clone(&generation.identification),
             services: services(&generation),
         }
     })

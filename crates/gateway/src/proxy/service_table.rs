@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::config::ServiceConfig;
+use crate::config::{Config, ServiceConfig};
 
 /// The services of the settings, for requests to be looked up in.
 #[derive(Debug)]
@@ -39,6 +39,17 @@ pub(crate) enum NoService {
     Host,
     /// A service has this host, but not with this path.
     Path,
+}
+
+// === impl Config ===
+
+impl Config {
+    /// The service that a request with this host, with or without a port, and this path in its normal form belongs to. None if it belongs to
+    /// no service: then it goes to `upstreams`, if the gateway [has some](Config::has_default_pool).
+    pub fn service_of(&self, host: Option<&str>, path: &str) -> Option<&str> {
+        let found = ServiceTable::new(&self.services).find(host, path).ok()?;
+        self.services.keys().nth(found.index).map(String::as_str)
+    }
 }
 
 // === impl ServiceTable ===

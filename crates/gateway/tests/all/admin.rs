@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel::{FlowControl, Preset};
 use evenkeel_gateway::config::{AdminConfig, UpstreamConfig};
+use evenkeel_gateway::identity::Identification;
 use evenkeel_gateway::objects::SourceStatus;
 use evenkeel_gateway::observe::admin::{self, Admin, AdminToken, InEffect, SettingsInEffect};
 use evenkeel_gateway::observe::dashboard::{Frames, Recording};
@@ -44,6 +45,7 @@ pub(crate) async fn serve(
         ..Config::default()
     });
     let rules = RequestRules::new(&config.requests, Preset::Plain).unwrap();
+    let identification = Identification::open(&config.identity).unwrap();
     let admin = Admin {
         flow,
         frames,
@@ -53,6 +55,7 @@ pub(crate) async fn serve(
         settings: SettingsInEffect::new(move || InEffect {
             config: Arc::clone(&config),
             rules: rules.clone(),
+            identification: Arc::clone(&identification),
             services: Vec::new(),
         }),
     };

@@ -13,7 +13,7 @@ use evenkeel_gateway::config::{HeaderIdentity, IdentitySource};
 use serde_json::Value;
 use support::client::{Answer, Client, get};
 use support::upstream::{Upstream, has_more, ok};
-use support::{ONE_LEVEL, PATIENCE, Running, config, start_with};
+use support::{ONE_LEVEL, PATIENCE, Running, config, start, start_with};
 
 const SEATS: u32 = 4;
 /// How long the upstream works on a request.
@@ -71,6 +71,40 @@ async fn requests_are_explained_with_the_gateways_own_routes_and_objects() {
     ] {
         let answer = explained(&running, query).await;
         assert_eq!((answer.status, answer.text().contains(part)), (400, true), "{query}: {}", answer.text());
+    }
+    running.done().await;
+}
+
+/// SF-2: flow schemas see headers and addresses, and so does an explanation.
+#[tokio::test]
+async fn headers_and_addresses_are_explained() {
+    let upstream = Upstream::echo().await;
+    let read = Config::parse(
+        "evenkeel.yaml",
+        "levels: {gold: {share: 80}, tin: {share: 20}}\n\
+         match:\n- {header: {X-Plan: gold}, level: gold, per: header:X-Team}\n- {level: tin, per: address}\n\
+         identity: {sources: [{address: {trustedProxies: [10.0.0.1]}}]}\n",
+    )
+    .unwrap();
+    let mut settings =
+        Config { levels: read.levels, matches: read.matches, identity: read.identity, ..config(&[upstream.address]) };
+    settings.admin.address = Some("127.0.0.1:0".parse().unwrap());
+    let running = start(settings).await;
+    for (query, expected) in [
+        ("url=/", ("tin", "127.0.0.1")),
+        ("url=/&address=10.0.0.7", ("tin", "10.0.0.7")),
+        ("url=/&address=10.0.0.1&header=X-Forwarded-For:192.0.2.9", ("tin", "192.0.2.9")),
+        ("url=/&address=10.0.0.2&header=X-Forwarded-For:192.0.2.9", ("tin", "10.0.0.2")),
+        ("url=/&header=x-plan:%20gold&header=X-Team:blue", ("gold", "blue")),
+        // Of a header that is there twice, it is not known which one the service would go by.
+        ("url=/&header=X-Plan:gold&header=X-Plan:gold", ("tin", "127.0.0.1")),
+    ] {
+        let json = explanation(&running, query).await;
+        assert_eq!(
+            (&json["priorityLevel"], &json["flow"]),
+            (&expected.0.into(), &expected.1.into()),
+            "{query}: {json}"
+        );
     }
     running.done().await;
 }

@@ -187,7 +187,10 @@ async fn services_are_told_apart_where_operators_look() {
     }
     // Each service has its own seats, and so its own waits.
     let explained = admin(&running, "/debug/explain?url=http://shop.example.com/").await;
-    assert!(explained.contains("everyone"), "{explained}");
+    assert!(explained.contains("everyone") && explained.contains("\"service\": \"shop\""), "{explained}");
+    let by_header = admin(&running, "/debug/explain?url=/&header=Host:shop.example.com:8080").await;
+    assert!(by_header.contains("\"service\": \"shop\""), "{by_header}");
+    assert!(!admin(&running, "/debug/explain?url=/").await.contains("\"service\""));
     assert!(admin(&running, "/debug/services/nobody/dump_queues").await.contains("no service of that name"));
     assert!(admin(&running, "/debug/flows").await.contains("\"service\":\"shop\""));
     assert!(admin(&running, "/debug/api_priority_and_fairness/").await.contains("/debug/services/shop/"));

@@ -1,28 +1,25 @@
 //! Explains where a request would go, with these rules.
 
 use evenkeel::FlowControl;
-use evenkeel::digest::Digest;
+use evenkeel::digest::{Digest, PartsHead};
 use evenkeel::explain::Explanation;
 use evenkeel::service::Occupancy;
 use evenkeel_engine::digest::{DigestError, Query};
-use evenkeel_engine::{Attributes, User};
-use http::{Method, Request, Uri};
+use evenkeel_engine::{Attributes, RequestHead, User};
+use http::request::Parts;
 
 use super::RequestRules;
 
 impl RequestRules {
-    /// Explains where a request of this user would go at this moment, and why. Nothing is counted, and nothing changes.
-    pub fn explain(
-        &self,
-        flow: &FlowControl,
-        user: &User,
-        method: Method,
-        uri: Uri,
-    ) -> Result<Explanation, DigestError> {
-        let (mut parts, ()) = Request::new(()).into_parts();
-        (parts.method, parts.uri) = (method, uri);
+    /// Explains where a request of this user with this head would go at this moment, and why. Nothing is counted, and nothing changes.
+    ///
+    /// Flow schemas see what they see of a request on its way in: also its headers, and its
+    /// [`ClientAddress`](evenkeel::identify::ClientAddress).
+    pub fn explain(&self, flow: &FlowControl, user: &User, mut parts: Parts) -> Result<Explanation, DigestError> {
         let target = self.target(&mut parts);
-        let digested = self.digest_target(&target)?;
+        let head = PartsHead::new(&parts);
+        let mut digested = self.digest_target(&target)?;
+        digested.info.head = RequestHead::borrowed(&head);
         let attributes = Attributes { user, request: &digested.info };
         let query = Query::new(parts.uri.query().unwrap_or_default());
         let wait_limit = self.wait_limit(&digested);

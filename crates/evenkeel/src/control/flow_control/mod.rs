@@ -261,6 +261,11 @@ impl Drop for FlowControlShared {
 }
 
 impl FlowControlShared {
+    /// The name of its service, if it has one.
+    pub(crate) fn service(&self) -> Option<&str> {
+        self.log.service.as_deref()
+    }
+
     pub(crate) fn wait_limit(&self) -> Duration {
         Duration::from_nanos(self.wait_limit_ns.load(Ordering::Relaxed).unsigned_abs())
     }

@@ -35,6 +35,9 @@ pub use wait::{ExpectedWait, WaitOutcome};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Explanation {
+    /// The service of the flow control, if it has a [name](crate::FlowControlBuilder::service_name): each service has seats of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// How the request is understood.
     pub request: ExplainedRequest,
     /// The flow schemas that were tried before the one that the request belongs to, in order.
@@ -303,6 +306,7 @@ impl FlowControl {
             would_match: matches!(clauses::outcome(schema, attributes), Outcome::Matched(_)),
         });
         Explanation {
+            service: self.shared().service().map(ToOwned::to_owned),
             request: ExplainedRequest::new(attributes.user, attributes.request),
             tried: tried.collect(),
             dangling: dangling.collect(),

@@ -4,13 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use evenkeel_engine::digest::normal_path;
-use evenkeel_identity::RequestRules;
-use http::Uri;
-use http::uri::Authority;
+use evenkeel_identity::{Identification, RequestRules};
 
 use crate::config::{Config, DEFAULT_SERVICE};
 use crate::observe::ServiceFlow;
-use crate::proxy::service_table::ServiceTable;
 
 /// The settings at one moment. They name files with secrets, but hold none.
 ///
@@ -21,6 +18,8 @@ pub struct InEffect {
     pub config: Arc<Config>,
     /// How requests are interpreted under them.
     pub rules: RequestRules,
+    /// Who sends requests under them, and from where.
+    pub identification: Arc<Identification>,
     /// The flow controls that requests go through. Without services there is one, without a name.
     pub services: Vec<ServiceFlow>,
 }
@@ -37,13 +36,11 @@ impl InEffect {
         self.services.iter().any(|one| one.service.is_some())
     }
 
-    /// The service that a request for this URL belongs to; none if it belongs to none, or if there are no services.
-    pub(super) fn service_of(&self, uri: &Uri) -> Option<&ServiceFlow> {
-        let path = normal_path(uri.path()).ok();
+    /// The service that a request with this host and this path belongs to; none if it belongs to none, or if there are no services.
+    pub(super) fn service_of(&self, host: Option<&str>, path: &str) -> Option<&ServiceFlow> {
+        let path = normal_path(path).ok();
         let path = path.as_ref().map_or("/", |path| &*path.path);
-        let found = ServiceTable::new(&self.config.services).find(uri.authority().map(Authority::as_str), path);
-        let name = found.ok().and_then(|found| self.config.services.keys().nth(found.index));
-        self.service(name.map_or(DEFAULT_SERVICE, |name| name))
+        self.service(self.config.service_of(host, path).unwrap_or(DEFAULT_SERVICE))
     }
 
     /// The service of this name.
