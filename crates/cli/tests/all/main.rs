@@ -28,6 +28,7 @@ mod output;
 mod pages;
 #[path = "../peer/mod.rs"]
 mod peer;
+mod readme;
 mod reference;
 mod replay;
 mod restarts;
