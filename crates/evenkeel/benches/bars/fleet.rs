@@ -55,7 +55,7 @@ fn member() -> FlowControl {
     let fleet = FleetConfig { service: "bars".into(), etcd, settings, lock_file: None };
     let flow = FlowControl::builder().server_concurrency(SEATS).fleet(fleet).drive_by_hand().build();
     let begun = Instant::now();
-    while flow.fleet_state().is_none_or(|state| state.seats < SEATS.into()) {
+    while flow.fleet_state().is_none_or(|state| state.seats < u64::from(SEATS)) {
         assert!(begun.elapsed() < Duration::from_secs(20), "the fleet gives no seats: {:?}", flow.fleet_state());
         std::thread::sleep(Duration::from_millis(20));
     }
