@@ -46,6 +46,8 @@ pub const COST_PER_SEAT: &str = "evenkeel.dev/cost-per-seat";
 pub const LEARNT_SEATS_MAX: &str = "evenkeel.dev/seats-max";
 /// On flow schemas: a rate for each of their flows, such as `100/s`.
 pub const RATE: &str = "evenkeel.dev/rate";
+/// On priority levels: whether their requests end when requests of another level wait for seats of its own: `true` or `false`.
+pub const REVOCABLE: &str = "evenkeel.dev/revocable";
 /// On priority levels: how long their requests wait for a seat, if they have no deadline of their own.
 pub const WAIT_LIMIT: &str = "evenkeel.dev/wait-limit";
 
@@ -167,7 +169,7 @@ pub(crate) struct KnownAnnotation {
     pub(crate) about: &'static str,
 }
 
-pub(crate) const KNOWN: [KnownAnnotation; 15] = [
+pub(crate) const KNOWN: [KnownAnnotation; 16] = [
     KnownAnnotation {
         name: QUEUING,
         kind: Kind::PriorityLevelConfiguration,
@@ -215,6 +217,15 @@ pub(crate) const KNOWN: [KnownAnnotation; 15] = [
         values: "a duration up to `1h`, as `30s`",
         default: "the server's limit",
         about: "How long requests wait for a seat, if they have no deadline and no limit of their own.",
+    },
+    KnownAnnotation {
+        name: REVOCABLE,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_yes_or_no(value).map(drop),
+        values: "`true`, `false`",
+        default: "`false`",
+        about: "Whether the youngest requests of the level end when requests of another level wait for longer than `revokeAfter` although \
+                that level uses fewer seats than its own. Where levels borrow at once.",
     },
     KnownAnnotation {
         name: FLOW_WEIGHT,
@@ -309,6 +320,11 @@ pub fn borrowing_weight(annotations: &BTreeMap<String, String>) -> Option<u16> {
 /// How many long-running requests a level with these annotations lets in at a time; `None` for no limit.
 pub fn max_long_running(annotations: &BTreeMap<String, String>) -> Option<u32> {
     annotations.get(MAX_LONG_RUNNING).and_then(|value| read_count(value).ok())
+}
+
+/// Whether the requests of a level with these annotations end when requests of another level wait for seats of its own.
+pub fn is_revocable(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.get(REVOCABLE).is_some_and(|value| read_yes_or_no(value) == Ok(true))
 }
 
 /// The seats that a level with these annotations keeps for newcomers, if it queues per flow.
@@ -435,6 +451,10 @@ fn read_queuing(value: &str) -> Result<Queuing, String> {
         .into_iter()
         .find(|queuing| queuing.name() == value)
         .ok_or_else(|| format!("invalid value {value:?}: must be shuffle-sharded or per-flow; shuffle-sharded is used"))
+}
+
+fn read_yes_or_no(value: &str) -> Result<bool, String> {
+    value.parse().map_err(|_| format!("invalid value {value:?}: must be true or false; false is used"))
 }
 
 fn read_count(value: &str) -> Result<u32, String> {

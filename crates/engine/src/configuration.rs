@@ -63,6 +63,8 @@ pub struct LevelInfo {
     pub is_exempt: bool,
     /// How many long-running requests it lets run at a time; `None` for no limit.
     pub max_long_running: Option<u32>,
+    /// Whether its requests end when requests of another level wait for seats of its own (LM-7).
+    pub is_revocable: bool,
     /// How long its requests wait, if they have no deadline of their own; `None`: as the server says (SF-2).
     pub wait_limit: Option<Nanos>,
 }

@@ -63,6 +63,7 @@ pub mod limits;
 pub mod queue_set;
 pub mod rate;
 pub mod retry_after;
+pub mod revocation;
 pub mod time;
 pub mod work;
 

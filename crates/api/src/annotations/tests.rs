@@ -76,6 +76,11 @@ fn bm_2_what_is_not_understood_is_named_and_the_default_is_used() {
         let end = "must be an integer from 0 to 4294967295; there is no limit";
         assert_eq!(texts.collect::<Vec<_>>(), [format!("{text} {value:?}: {end}")]);
     }
+    for (value, is_set, problems) in [("true", true, 0), ("false", false, 0), ("yes", false, 1), ("", false, 1)] {
+        let level = annotations(&[(REVOCABLE, value)]);
+        assert_eq!(is_revocable(&level), is_set, "{value:?}");
+        assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &level).len(), problems, "{value:?}");
+    }
     let level = annotations(&[(QUEUING, "Per-Flow"), (FLOW_WEIGHT, "2")]);
     assert_eq!(queuing(&level), Queuing::ShuffleSharded);
     let texts = not_understood(Kind::PriorityLevelConfiguration, &level).into_iter().map(|found| found.to_string());

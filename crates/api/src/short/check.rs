@@ -106,7 +106,7 @@ impl Finder<'_> {
     }
 
     fn level(&mut self, level: &ShortLevel) {
-        let ShortLevel { share, lend, borrow, queue, per_client, wait, reject, max_long_running } = level;
+        let ShortLevel { share, lend, borrow, queue, per_client, wait, reject, max_long_running, revocable } = level;
         self.range("share", *share, 0..=SHARE_MAX);
         if *share == Some(0) {
             let given = [
@@ -117,6 +117,7 @@ impl Finder<'_> {
                 ("wait", wait.is_some()),
                 ("reject", *reject),
                 ("maxLongRunning", max_long_running.is_some()),
+                ("revocable", *revocable),
             ];
             for (key, _) in given.iter().filter(|(_, is_given)| *is_given) {
                 self.add(

@@ -30,9 +30,10 @@ pub struct NotShort {
 }
 
 /// The annotations that have a word in the short form, or that change nothing for requests.
-const SAID: [&str; 13] = [
+const SAID: [&str; 14] = [
     annotations::QUEUING,
     annotations::MAX_LONG_RUNNING,
+    annotations::REVOCABLE,
     annotations::WAIT_LIMIT,
     annotations::FLOW_WEIGHT,
     annotations::FLOW_BY,
@@ -181,6 +182,7 @@ fn level(object: &PriorityLevelConfiguration) -> Result<ShortLevel, String> {
     }
     level.lend = limited.lendable_percent.map(|percent| Part::Percent(percent.into()));
     level.borrow = limited.borrowing_limit_percent.map(|percent| Part::Percent(percent.into()));
+    level.revocable = annotations::is_revocable(noted);
     level.max_long_running = annotations::max_long_running(noted).map(Into::into);
     match &limited.limit_response.queuing {
         None => level.reject = true,

@@ -24,6 +24,7 @@ pub struct ShortLevel {
     pub(super) wait: Option<Duration>,
     pub(super) reject: bool,
     pub(super) max_long_running: Option<i64>,
+    pub(super) revocable: bool,
 }
 
 /// A part of the seats of a level.
@@ -41,10 +42,8 @@ pub enum Part {
 
 impl ShortLevel {
     /// The keys of a level.
-    pub const KEYS: [&'static str; 8] =
-        ["share", "lend", "borrow", "queue", "perClient", "wait", "reject", "maxLongRunning"];
-    /// Keys that are known, and that this version does not support.
-    pub(super) const LATER: [&'static str; 1] = ["revocable"];
+    pub const KEYS: [&'static str; 9] =
+        ["share", "lend", "borrow", "queue", "perClient", "wait", "reject", "maxLongRunning", "revocable"];
 
     /// Its share of the seats, in proportion to those of all levels; 30 if it does not say. With 0, it rejects everything.
     pub fn share(mut self, share: u32) -> Self {
@@ -91,6 +90,12 @@ impl ShortLevel {
     /// How many long-running requests it has at a time; without a limit if it does not say.
     pub fn max_long_running(mut self, requests: u32) -> Self {
         self.max_long_running = Some(requests.into());
+        self
+    }
+
+    /// Its youngest requests end when requests of another level wait although that level uses fewer seats than its own.
+    pub fn revocable(mut self) -> Self {
+        self.revocable = true;
         self
     }
 

@@ -141,7 +141,8 @@ impl Reader<'_> {
                 "wait" => level.wait = self.duration(&field, value),
                 "reject" => level.reject = self.yes(&field, value),
                 "maxLongRunning" => level.max_long_running = self.number(&field, value),
-                _ => self.unknown(&field, key, &ShortLevel::KEYS, &ShortLevel::LATER),
+                "revocable" => level.revocable = self.yes(&field, value),
+                _ => self.unknown(&field, key, &ShortLevel::KEYS),
             }
         }
         level
@@ -184,18 +185,14 @@ impl Reader<'_> {
                 "cost" => rule.cost = self.parsed(&field, value, "bytes"),
                 "costPerSeat" => rule.cost_per_seat = self.decimal(&field, value),
                 "seatsMax" => rule.seats_max = self.number(&field, value),
-                _ => self.unknown(&field, key, &ShortRule::KEYS, &[]),
+                _ => self.unknown(&field, key, &ShortRule::KEYS),
             }
         }
         rule
     }
 
-    fn unknown(&mut self, field: &str, key: &str, known: &[&str], later: &[&str]) {
-        if later.contains(&key) {
-            return self.add(field, format!("this version does not support `{key}` yet; remove it"));
-        }
-        let all: Vec<&str> = known.iter().chain(later).copied().collect();
-        match closest(key, &all) {
+    fn unknown(&mut self, field: &str, key: &str, known: &[&str]) {
+        match closest(key, known) {
             Some(meant) => self.add(field, format!("unknown key `{key}`; did you mean `{meant}`?")),
             None => self.add(field, format!("unknown key `{key}`; known ones are {}", known.join(", "))),
         }

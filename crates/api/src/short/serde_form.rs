@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for OrderedMap {
 impl ShortLevel {
     /// The keys that are set, with their values.
     pub(super) fn members(&self) -> Vec<(&'static str, Value)> {
-        let Self { share, lend, borrow, queue, per_client, wait, reject, max_long_running } = self;
+        let Self { share, lend, borrow, queue, per_client, wait, reject, max_long_running, revocable } = self;
         let [lend, borrow] = [lend, borrow].map(|part| part.map(Part::to_json));
         let number = |number: &Option<i64>| number.map(Value::from);
         let members = [
@@ -78,6 +78,7 @@ impl ShortLevel {
             ("wait", wait.map(|wait| duration::text(wait).into())),
             ("reject", reject.then_some(Value::Bool(true))),
             ("maxLongRunning", number(max_long_running)),
+            ("revocable", revocable.then_some(Value::Bool(true))),
         ];
         members.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
     }

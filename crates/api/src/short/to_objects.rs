@@ -95,6 +95,9 @@ fn priority_level(name: &str, level: &ShortLevel) -> PriorityLevelConfiguration 
     if let Some(most) = level.max_long_running {
         note(annotations::MAX_LONG_RUNNING, most.to_string());
     }
+    if level.revocable {
+        note(annotations::REVOCABLE, true.to_string());
+    }
     let lendable = match level.lend {
         Some(Part::All) => 100,
         Some(Part::Percent(percent)) => int(percent),

@@ -206,8 +206,8 @@ const MISTAKES: [(&str, &str, &str); 62] = [
     ("share: 70", "shares: 70", "2:17: levels.interactive.shares: unknown key `shares`; did you mean `share`?"),
     (
         "share: 70",
-        "revocable: true",
-        "2:17: levels.interactive.revocable: this version does not support `revocable` yet; remove it",
+        "revocable: sometimes",
+        "2:17: levels.interactive.revocable: is the text \"sometimes\", but must be true or false",
     ),
     ("lend: 50%", "lend: 150%", "2:28: levels.interactive.lend: is 150%, but must be from 0% to 100%, or `all`"),
     (

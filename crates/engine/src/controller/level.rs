@@ -95,6 +95,11 @@ impl ControlledLevel {
         annotations::max_long_running(&self.object.metadata.annotations)
     }
 
+    /// Whether its requests end when requests of another level wait for seats of its own (LM-7).
+    pub fn is_revocable(&self) -> bool {
+        annotations::is_revocable(&self.object.metadata.annotations)
+    }
+
     /// How long its requests wait, if they have no deadline of their own; `None`: as the server says.
     pub fn wait_limit(&self) -> Option<Nanos> {
         let limit = annotations::wait_limit(&self.object.metadata.annotations)?;
@@ -159,6 +164,7 @@ impl ControlledLevel {
             seat_cap: Arc::clone(&self.seat_cap),
             is_exempt: self.mode == Mode::Exempt,
             max_long_running: self.max_long_running(),
+            is_revocable: self.is_revocable(),
             wait_limit: self.wait_limit(),
         }
     }

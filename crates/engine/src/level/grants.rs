@@ -121,13 +121,19 @@ impl<T, O: Observer> Level<T, O> {
         self.queue_set.start_granted(now, &mut effects);
     }
 
-    /// Tells the ledger which requests are next.
-    fn tell_wishes(&mut self, now: Instant, account: &mut impl Account) {
+    /// The request that is next, and the one that is next among those that need not leave any seats free, if the first one has to.
+    pub fn heads(&mut self, now: Instant) -> [Option<Head>; 2] {
         let head = self.queue_set.head(now, Recipient::Anybody);
         let newcomer = match head {
             Some(Head { kept: 1.., .. }) => self.queue_set.head(now, Recipient::Newcomer),
             _ => None,
         };
+        [head, newcomer]
+    }
+
+    /// Tells the ledger which requests are next.
+    fn tell_wishes(&mut self, now: Instant, account: &mut impl Account) {
+        let [head, newcomer] = self.heads(now);
         let [wish, newcomer] = [head, newcomer].map(|head| {
             let Head { id, seats, kept } = head?;
             Some(self.wish_for(seats, self.long_running.is_waiting(id)).keeping(kept))

@@ -148,6 +148,7 @@ impl Random {
         let level = if self.chance(30) { level.borrow(i32::try_from(self.below(300)).unwrap()) } else { level };
         let level =
             if self.chance(20) { level.max_long_running(u32::try_from(self.below(50)).unwrap()) } else { level };
+        let level = if self.chance(20) { level.revocable() } else { level };
         match self.below(5) {
             0 => ShortLevel::default().share(0),
             1 => level.reject(),

@@ -17,6 +17,7 @@ use crate::control::events::{CostKind, EventKind, RunEnd};
 use crate::control::long_running::Counting;
 use crate::control::rejected::Rejected;
 use crate::control::reused_box::{Reusable, ReusedBox, SpareBoxes};
+use crate::control::revocation::Ticket;
 use crate::control::seat_times::{RequestCost, SeatTimes};
 use crate::control::snapshot::Destination;
 use crate::control::trace;
@@ -35,6 +36,8 @@ pub(crate) struct Admission {
     pub(crate) seats: AtomicU32,
     /// The queue that it was put into, if there are queues.
     pub(crate) queue: Option<u32>,
+    /// Its place among those that wait when it arrived, from 1; 0 if it has not waited.
+    pub(crate) position: u32,
     /// Whether it counts among the long-running requests.
     pub(crate) counting: Counting,
     /// Where the times of the request are noted, if its caller wants to know them.
@@ -45,6 +48,8 @@ pub(crate) struct Admission {
     pub(crate) end: AtomicU8,
     /// What it costs, if that counts.
     pub(crate) account: Option<ReusedBox<RequestAccount>>,
+    /// By which it may be told to end, if its level is revocable.
+    pub(crate) ticket: Option<Arc<Ticket>>,
 }
 
 /// A request that has left its queue.
@@ -227,7 +232,7 @@ impl Admission {
     /// The request is gone: it has waited as long as it may, or it has given way to another.
     pub(crate) fn rejected(&self) -> Rejected {
         let reason = self.destination.level.lock().take_reason(self.id);
-        let advice = self.destination.level.advise();
+        let (advice, _) = self.destination.level.advise();
         trace::gave_up(self.destination.schema(), reason);
         Rejected::new(reason, advice, self.seats.load(Ordering::Relaxed), self.queue, &self.destination)
     }
@@ -236,6 +241,9 @@ impl Admission {
 impl Drop for Admission {
     fn drop(&mut self) {
         self.counting.end(&self.destination.long_running);
+        if self.ticket.is_some() {
+            self.destination.upkeep.revoker.remove(self.destination.level.id, self.id);
+        }
         let mut wakers = Wakers::default();
         let end = RunEnd::of_number(*self.end.get_mut());
         let destination = &*self.destination;

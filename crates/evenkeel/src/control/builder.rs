@@ -14,12 +14,14 @@ use evenkeel_engine::LevelId;
 use evenkeel_engine::auto_limit::{Concurrency, Learnt};
 use evenkeel_engine::borrowing::DivideSeats;
 use evenkeel_engine::controller::{Borrowing, Objects};
+use evenkeel_engine::time::Nanos;
 
 use crate::control::clock::{Clock, ManualClock, nanos};
 use crate::control::events::{ArrivalListener, ArrivalsTo, Listener, Listeners};
 use crate::control::flow_control::{FlowControl, FlowControlShared, Setup};
 use crate::control::into_objects::IntoObjects;
 use crate::control::object_problems::{self, InvalidObjects, ObjectProblem};
+use crate::control::revocation::REVOKE_AFTER;
 use crate::control::seat_division::DivisionChoice;
 use crate::control::trace::{self, LogChoice};
 use crate::control::upkeep::Keeper;
@@ -36,6 +38,7 @@ pub struct FlowControlBuilder {
     division: DivisionChoice,
     listeners: Listeners,
     wait_limit: Duration,
+    revoke_after: Nanos,
     clock: Option<Clock>,
     given: GivenObjects,
     /// Levels and rules, which stand for objects.
@@ -247,6 +250,29 @@ impl FlowControlBuilder {
         self
     }
 
+    /// How long requests wait, although their level uses fewer seats than its own, before the youngest requests of
+    /// [revocable](crate::Permit::revoked) levels end; the default is 500 ms. That is where levels borrow [at once](Self::borrowing).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::api::short::Part;
+    ///
+    /// // Batch work uses all seats while nobody else wants them, and gives them back within some hundred milliseconds.
+    /// let flow = FlowControl::builder()
+    ///     .level("people", |l| l.share(80).lend(Part::All))
+    ///     .level("jobs", |l| l.share(20).lend(Part::All).revocable())
+    ///     .rule(|r| r.group("jobs").level("jobs"))
+    ///     .rule(|r| r.level("people"))
+    ///     .revoke_after(Duration::from_millis(200))
+    ///     .drive_by_hand()
+    ///     .build();
+    /// ```
+    pub fn revoke_after(mut self, wait: Duration) -> Self {
+        self.revoke_after = nanos(wait);
+        self
+    }
+
     /// How often the seats are divided among the levels by what they have asked for. The default is every ten seconds, as in
     /// Kubernetes; `None`: only when the objects or the number of seats change.
     pub fn division_period(mut self, period: Option<Duration>) -> Self {
@@ -439,6 +465,7 @@ impl FlowControlBuilder {
             division: self.division,
             listeners: self.listeners,
             wait_limit: self.wait_limit,
+            revoke_after: self.revoke_after,
             clock,
             exempt_paths,
             log: self.log,
@@ -471,6 +498,7 @@ impl Default for FlowControlBuilder {
             division: DivisionChoice::default(),
             listeners: Listeners::default(),
             wait_limit: WAIT_LIMIT_DEFAULT,
+            revoke_after: REVOKE_AFTER,
             clock: None,
             given: GivenObjects::default(),
             short: ShortForm::default(),

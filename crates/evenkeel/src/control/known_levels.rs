@@ -54,6 +54,7 @@ impl KnownLevels {
                 statistics: controlled.statistics(),
                 target: controlled.target(),
                 max_long_running: controlled.max_long_running(),
+                is_revocable: controlled.is_revocable(),
                 modes: Some(Modes { queuing: controlled.mode().discipline(), borrowing: controller.borrowing() }),
             };
             let denominator = ratio_denominator(gauges.current, controller.server_limit());

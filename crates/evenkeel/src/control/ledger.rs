@@ -335,6 +335,19 @@ impl LevelGrants {
         self.ledger.usable(self.index)
     }
 
+    /// What the level may use, and what it uses.
+    pub(crate) fn stake_and_use(&self) -> (Stake, i64) {
+        (self.stake, self.seats.all())
+    }
+
+    /// The seats that no level uses and that are not kept for one; below zero if more are in use than there are.
+    pub(crate) fn unreserved(&self) -> i64 {
+        let state = self.ledger.enter();
+        let unreserved = state.ledger.unreserved();
+        self.ledger.leave(&state);
+        unreserved
+    }
+
     /// The seats that the level uses, and those that are on their way to it.
     #[cfg(feature = "fleet")]
     pub(crate) fn seats_in_use(&self) -> i64 {

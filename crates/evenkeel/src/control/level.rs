@@ -124,10 +124,10 @@ impl Level {
         (ListenersGuard(listeners), seen)
     }
 
-    /// What the client of a request is told that has just been rejected (HF-12).
-    pub(crate) fn advise(&self) -> Advice {
+    /// What the client of a request is told that has just been rejected (HF-12), and how many requests wait.
+    pub(crate) fn advise(&self) -> (Advice, usize) {
         let (mut listeners, (now, ahead)) = self.listeners_and(|core| (core.latest, Ahead::of(core.queue_set())));
-        listeners.retry.advise(now, ahead)
+        (listeners.retry.advise(now, ahead), ahead.waiting)
     }
 
     /// How many requests there are of each kind, in the order of [`CROWD_KINDS`](crate::control::counts::CROWD_KINDS).

@@ -35,6 +35,7 @@ pub(crate) mod rejected;
 pub(crate) mod request;
 pub(crate) mod retry;
 pub(crate) mod reused_box;
+pub(crate) mod revocation;
 mod ring;
 mod rings;
 pub(crate) mod seat_division;

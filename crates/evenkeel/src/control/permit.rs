@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::control::accounts::RequestAccount;
@@ -177,9 +178,58 @@ impl Permit {
         self.0.note_end(RunEnd::Left);
     }
 
+    /// Resolves when the request is to end although its service has not done all of it: its level is
+    /// [revocable](evenkeel_api::annotations::REVOCABLE), and another level needs its own seats (LM-7). End it then, in a way that its
+    /// client understands, and drop the permit. Never resolves for requests of other levels.
+    ///
+    /// The layer does so itself: see [`FlowLayer::leave_revoked`](crate::FlowLayer::leave_revoked).
+    ///
+    /// ```
+    /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let flow = FlowControl::builder().server_concurrency(20).build();
+    /// let (user, request) = (User::new("batch", ["system:authenticated"]), RequestInfo::for_path("post", "/v1/generate"));
+    /// let permit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT).await.unwrap();
+    /// let work = async { "done" };
+    /// tokio::select! {
+    ///     result = work => assert_eq!(result, "done"),
+    ///     () = permit.revoked() => println!("try again later"),
+    /// }
+    /// drop(permit);
+    /// # }
+    /// ```
+    pub async fn revoked(&self) {
+        match &self.0.ticket {
+            Some(ticket) => ticket.revoked().await,
+            None => std::future::pending().await,
+        }
+        self.0.note_end(RunEnd::Revoked);
+    }
+
+    /// The same for code that is polled. Of several tasks that ask, the last one is woken.
+    #[inline]
+    pub fn poll_revoked(&self, context: &Context<'_>) -> Poll<()> {
+        let Some(ticket) = &self.0.ticket else { return Poll::Pending };
+        ticket.poll_revoked(context).map(|()| self.0.note_end(RunEnd::Revoked))
+    }
+
+    /// Whether the request [may be told to end](Self::revoked): its level is revocable.
+    #[inline]
+    pub fn is_revocable(&self) -> bool {
+        self.0.ticket.is_some()
+    }
+
     /// The queue of the level that the request came through, counted from 0; `None` if the level has no queues.
     pub fn queue(&self) -> Option<u32> {
         self.0.queue
+    }
+
+    /// The place that the request had among those that waited in its level when it arrived, from 1; `None` if it has not waited. Where clients
+    /// take turns, those that arrived later may have started before.
+    pub fn position(&self) -> Option<u32> {
+        Some(self.0.position).filter(|position| *position > 0)
     }
 
     /// How long the request waited for its seats, by the clock of the flow control. A task that was busy when its request got

@@ -28,6 +28,8 @@ pub struct Rejected {
     pub seats: u32,
     /// The queue that it waited in or that was full, counted from 0; `None` if there was none.
     pub queue: Option<u32>,
+    /// The place that it would have had among the requests that wait in its level, from 1; `None` if it was not rejected when it arrived.
+    pub position: Option<u32>,
     /// Its flow schema and its priority level.
     pub class: Class,
     /// The rate that its flow is over, if it was rejected for that.
@@ -46,7 +48,7 @@ impl Rejected {
     ) -> Self {
         let Advice { retry_after, expected_wait } = advice;
         let class = Class(Arc::clone(destination));
-        Self { reason, retry_after, expected_wait, seats, queue, class, rate: None }
+        Self { reason, retry_after, expected_wait, seats, queue, position: None, class, rate: None }
     }
 
     /// The name of the flow schema that the request belonged to.

@@ -20,6 +20,7 @@ use crate::control::counts::ServerMetrics;
 use crate::control::fleet::StartGate;
 use crate::control::level::Level;
 use crate::control::limit::Pulse;
+use crate::control::revocation::Revoker;
 use crate::control::wakers::Wakers;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
@@ -39,6 +40,8 @@ pub(crate) struct Upkeep {
     pub(crate) gate: StartGate,
     /// How often the limit that finds itself is looked at.
     pub(crate) pulse: Arc<Pulse>,
+    /// The requests that may be told to end.
+    pub(crate) revoker: Revoker,
     /// Who is to be woken at a time for which there is no timer: by a clock that is set by hand.
     wakers: Mutex<Vec<(Instant, Waker)>>,
 }
@@ -62,6 +65,7 @@ impl Upkeep {
         let server = ServerMetrics::new(clock.now());
         let news = Arc::new(Notify::new());
         let pulse = Arc::new(Pulse::new(Arc::clone(&news)));
+        let revoker = Revoker::new(Arc::clone(&news));
         Self {
             clock,
             server,
@@ -72,6 +76,7 @@ impl Upkeep {
             #[cfg(feature = "fleet")]
             gate: StartGate::new(),
             pulse,
+            revoker,
             wakers: Mutex::default(),
         }
     }

@@ -12,6 +12,7 @@ use crate::control::long_running::LongRunning;
 use crate::control::permit::{HeldPermit, SharedPermit};
 use crate::control::work::Watch;
 use crate::layer::cost;
+use crate::layer::revoked::{LAST_EVENT, RevokedEnd};
 
 pin_project! {
     /// The body of a response: that of the service, or a short text of the layer with the reason why there is none.
@@ -49,6 +50,8 @@ pub(crate) struct Held {
     pub(crate) long_running: Option<LongRunning>,
     /// What its response tells of rates, until the head is there.
     pub(crate) rate_fields: Option<Box<RateFields>>,
+    /// How it ends if it is told to.
+    pub(crate) revoked_end: RevokedEnd,
 }
 
 // === impl Held ===
@@ -77,6 +80,12 @@ impl Held {
         if let Some(permit) = &self.permit {
             permit.mark_left();
         }
+    }
+
+    /// Ready if the request is told to end.
+    #[inline]
+    pub(crate) fn poll_revoked(&self, context: &Context<'_>) -> Poll<()> {
+        self.permit.as_ref().map_or(Poll::Pending, |permit| permit.poll_revoked(context))
     }
 
     /// The response has come to its end.
@@ -137,6 +146,18 @@ impl<B> FlowBody<B> {
         self.project().held.take_seats()
     }
 
+    /// Whether the request may be [told to end](crate::Permit::revoked).
+    pub fn is_revocable(&self) -> bool {
+        self.held.permit.as_ref().is_some_and(|permit| permit.is_revocable())
+    }
+
+    /// Ready if the request is [told to end](crate::Permit::revoked), for whoever [ends it](crate::FlowLayer::leave_revoked) instead of the
+    /// layer. The task is woken when it is.
+    #[inline]
+    pub fn poll_revoked(&self, context: &Context<'_>) -> Poll<()> {
+        self.held.poll_revoked(context)
+    }
+
     /// Takes over the request's place among the long-running requests of its level: see
     /// [`Permit::take_long_running`](crate::Permit::take_long_running). The body keeps it until it has ended, and that of a
     /// response that switches protocols until it is dropped. Whoever serves the connection after that takes it from there.
@@ -173,6 +194,13 @@ impl<B: Body<Data = Bytes>> Body for FlowBody<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         let mut this = self.project();
+        let end = this.held.revoked_end;
+        if end != RevokedEnd::GoesOn && this.held.poll_revoked(context).is_ready() {
+            // The service's part of the response is dropped, and with it its work; the seats are given back.
+            this.kind.set(Kind::Own { text: Bytes::new() });
+            *this.held = Held::default();
+            return Poll::Ready((end == RevokedEnd::Event).then(|| Ok(Frame::data(LAST_EVENT))));
+        }
         match this.kind.as_mut().project() {
             KindProjection::Own { text } => {
                 Poll::Ready((!text.is_empty()).then(|| Ok(Frame::data(std::mem::take(text)))))

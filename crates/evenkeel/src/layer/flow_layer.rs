@@ -100,7 +100,9 @@ impl FlowControl {
                 refusals: Refusals::Own(RejectionForm::default()),
                 cost_source: None,
                 tells_rates: false,
+                tells_waits: false,
                 shares_permits: false,
+                ends_revoked: true,
                 allows_system_names: self.preset() == Preset::Kubernetes,
             },
         })
@@ -343,9 +345,28 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         self
     }
 
+    /// Leaves requests of revocable levels alone that are [told to end](crate::Permit::revoked): whoever drives them asks
+    /// [`FlowFuture::poll_revoked`](crate::service::FlowFuture::poll_revoked) and [`FlowBody::poll_revoked`](crate::service::FlowBody::poll_revoked),
+    /// and ends them in a form that clients understand.
+    ///
+    /// Without this, the layer ends them. Where there is no response yet, it is 503 with `Retry-After`. A response that is a stream of
+    /// server-sent events ends with the event `error`; one whose length is known is cut off, which clients notice. Other responses go on:
+    /// nobody could tell that they are not complete.
+    pub fn leave_revoked(mut self) -> Self {
+        self.rules.settings.ends_revoked = false;
+        self
+    }
+
     /// Who counts what requests cost whose unit is `tokens`: see [`CountCost`](crate::cost::CountCost).
     pub fn count_cost(mut self, source: impl CountCost) -> Self {
         self.rules.settings.cost_source = Some(Arc::new(source));
+        self
+    }
+
+    /// Adds headers to the responses to requests that have waited: `X-Evenkeel-Waited`, how long, in seconds, and `X-Evenkeel-Queue-Position`, the
+    /// place among those that waited in its level when the request arrived.
+    pub fn wait_fields(mut self) -> Self {
+        self.rules.settings.tells_waits = true;
         self
     }
 

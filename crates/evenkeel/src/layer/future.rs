@@ -20,6 +20,8 @@ use crate::layer::body::{FlowBody, Held};
 use crate::layer::cost;
 use crate::layer::occupancy::Occupancy;
 use crate::layer::refusal::Refusals;
+use crate::layer::response::set_wait;
+use crate::layer::revoked::{self, RevokedEnd};
 use crate::layer::rules::Settings;
 
 pin_project! {
@@ -90,6 +92,8 @@ pub(crate) struct Course {
     pub(crate) occupancy: Occupancy,
     /// Whether its method is CONNECT: a successful response opens a tunnel then, as a 101 does for others.
     pub(crate) is_connect: bool,
+    /// Whether the response tells how long the request has waited.
+    pub(crate) tells_waits: bool,
 }
 
 /// A call that is to be made.
@@ -147,6 +151,13 @@ where
         }
     }
 
+    /// Ready if the request is [told to end](crate::Permit::revoked), for whoever [ends it](crate::FlowLayer::leave_revoked) instead of the
+    /// layer. The task is woken when it is.
+    #[inline]
+    pub fn poll_revoked(&self, context: &Context<'_>) -> Poll<()> {
+        self.held.poll_revoked(context)
+    }
+
     /// Takes the seats away from a request that has been let in, to keep them for longer than this future. `None` if it
     /// waits, has its response, or takes no seats.
     pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {
@@ -171,7 +182,7 @@ where
 
     /// A request that does not get to the service.
     pub(crate) fn refused(response: Box<Response<FlowBody<B>>>) -> Self {
-        let course = Course { occupancy: Occupancy::None, is_connect: false };
+        let course = Course { occupancy: Occupancy::None, is_connect: false, tells_waits: false };
         Self { stage: Stage::Refused { response: Some(response) }, held: Held::default(), course }
     }
 }
@@ -192,8 +203,14 @@ where
                     // Taken out whenever the service is asked something, so that its panic frees the seats.
                     let held = std::mem::take(this.held);
                     let Poll::Ready(result) = future.poll(context) else {
-                        *this.held = held;
-                        return Poll::Pending;
+                        if held.revoked_end == RevokedEnd::GoesOn || held.poll_revoked(context).is_pending() {
+                            *this.held = held;
+                            return Poll::Pending;
+                        }
+                        // The service stops before its seats are given back.
+                        this.stage.set(Stage::Done);
+                        drop(held);
+                        return Poll::Ready(Ok(revoked::response()));
                     };
                     let response = match result {
                         Ok(response) => Ok(finish(response, held, *this.course)),
@@ -306,6 +323,12 @@ fn finish<B: Body>(mut response: Response<B>, mut held: Held, course: Course) ->
     if let Some(fields) = held.rate_fields.take() {
         fields.set(response.headers_mut());
     }
+    if course.tells_waits
+        && let Some(permit) = &held.permit
+        && let Some(position) = permit.position()
+    {
+        set_wait(response.headers_mut(), position, permit.waited());
+    }
     if is_failure(response.status()) && response.extensions().get::<NotFailed>().is_none() {
         held.mark_failed();
     }
@@ -323,5 +346,6 @@ fn finish<B: Body>(mut response: Response<B>, mut held: Held, course: Course) ->
         // The service has not agreed to an upgrade, so it is an ordinary request after all.
         drop(permit.take_long_running());
     }
+    held.revoked_end = held.revoked_end.of_response(response.headers(), response.body());
     response.map(|body| FlowBody::of_service(body, held))
 }

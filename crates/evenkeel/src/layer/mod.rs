@@ -16,5 +16,6 @@ pub mod identify;
 pub(crate) mod occupancy;
 pub(crate) mod refusal;
 pub(crate) mod response;
+pub(crate) mod revoked;
 pub(crate) mod rules;
 pub(crate) mod service;

@@ -1,5 +1,7 @@
 //! The responses to requests that do not get to the service.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use evenkeel_api::meta::{Status, StatusCause, StatusDetails};
 use evenkeel_api::{GROUP, Kind, Preset};
@@ -36,12 +38,24 @@ const LEVEL: HeaderName = HeaderName::from_static("x-evenkeel-level");
 const REASON: HeaderName = HeaderName::from_static("x-evenkeel-reason");
 /// How long the request would have waited, in seconds.
 const EXPECTED_WAIT: HeaderName = HeaderName::from_static("x-evenkeel-expected-wait");
+/// How long a request has waited, in seconds.
+const WAITED: HeaderName = HeaderName::from_static("x-evenkeel-waited");
+/// The place that a request had among those that waited.
+const QUEUE_POSITION: HeaderName = HeaderName::from_static("x-evenkeel-queue-position");
 const PLAIN_TEXT: &str = "Too many requests, please try again later.\n";
 
 /// The response to a request that fails before it is classified: it cannot be understood (DG-16), or its caller could not be
 /// identified.
 pub(crate) fn failed(status: StatusCode, message: &str, request: &HeaderMap) -> Response<Bytes> {
     Problem { status, message, details: None }.response(request)
+}
+
+/// Tells the client how long its request has waited, and where in the line.
+pub(crate) fn set_wait(headers: &mut HeaderMap, position: u32, waited: Duration) {
+    if let Ok(waited) = HeaderValue::try_from(format!("{:.3}", waited.as_secs_f64())) {
+        headers.insert(WAITED, waited);
+    }
+    headers.insert(QUEUE_POSITION, position.into());
 }
 
 fn with_text(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<Bytes> {
@@ -87,6 +101,13 @@ impl Rejected {
     pub fn set_headers(&self, headers: &mut HeaderMap) {
         headers.insert(RETRY_AFTER, self.retry_after.as_secs().into());
         self.set_object_headers(headers);
+    }
+
+    /// Sets `X-Evenkeel-Queue-Position`, the [place](Self::position) that the request would have had, if it is known.
+    pub fn set_position(&self, headers: &mut HeaderMap) {
+        if let Some(position) = self.position {
+            headers.insert(QUEUE_POSITION, position.into());
+        }
     }
 
     fn set_object_headers(&self, headers: &mut HeaderMap) {

@@ -56,8 +56,12 @@ pub(crate) struct Settings {
     pub(crate) cost_source: Option<Arc<dyn CountCost>>,
     /// Whether responses tell clients how they stand with rates and seats (RL-5).
     pub(crate) tells_rates: bool,
+    /// Whether responses tell clients how long their requests have waited (LM-6).
+    pub(crate) tells_waits: bool,
     /// Whether the service gets a share of the permit.
     pub(crate) shares_permits: bool,
+    /// Whether the layer ends requests that are told to end (LM-7).
+    pub(crate) ends_revoked: bool,
     /// Whether names may begin with `system:`.
     pub(crate) allows_system_names: bool,
 }

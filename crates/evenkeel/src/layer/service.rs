@@ -23,6 +23,7 @@ use crate::layer::future::{Call, Course, FlowFuture, share};
 use crate::layer::head::PartsHead;
 use crate::layer::identify::Identify;
 use crate::layer::occupancy::Occupancy;
+use crate::layer::revoked::RevokedEnd;
 use crate::layer::rules::{Rules, Verdict};
 
 /// A service whose requests are let in by a flow control. Made by [`FlowLayer`](crate::FlowLayer).
@@ -117,6 +118,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
     {
         let settings = &self.rules.settings;
         let is_connect = parts.method == Method::CONNECT;
+        let tells_waits = settings.tells_waits;
         match verdict {
             Verdict::Arrived { place, occupancy, watch, rate_fields, user, extra } => match place {
                 ArrivalOutcome::Started(permit) => {
@@ -124,15 +126,22 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
                     let mut request = H::hand_over(Request::from_parts(parts, body), user, place, extra);
                     let permit =
                         if settings.shares_permits { share(&mut request, permit) } else { HeldPermit::Own(permit) };
-                    let held = Held { permit: Some(permit), watch, rate_fields, long_running: None };
-                    FlowFuture::started(self.inner.clone(), request, held, Course { occupancy, is_connect })
+                    let revoked_end = RevokedEnd::at_first(settings.ends_revoked);
+                    let held = Held { permit: Some(permit), watch, rate_fields, long_running: None, revoked_end };
+                    FlowFuture::started(
+                        self.inner.clone(),
+                        request,
+                        held,
+                        Course { occupancy, is_connect, tells_waits },
+                    )
                 }
                 ArrivalOutcome::Waiting(waiting) => {
                     let request =
                         H::hand_over(Request::from_parts(parts, body), user, || waiting.class_seats_and_queue(), extra);
                     let call = Call { service: self.inner.clone(), request };
-                    let course = Course { occupancy, is_connect };
-                    let held = Held { watch, rate_fields, ..Held::default() };
+                    let course = Course { occupancy, is_connect, tells_waits };
+                    let revoked_end = RevokedEnd::at_first(settings.ends_revoked);
+                    let held = Held { watch, rate_fields, revoked_end, ..Held::default() };
                     FlowFuture::waiting(call, waiting, H::note_waited, course, held, settings)
                 }
                 ArrivalOutcome::Rejected(rejected) => {
@@ -145,7 +154,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
             },
             Verdict::Unlimited { user, extra } => {
                 let request = H::hand_over(Request::from_parts(parts, body), user, || None, extra);
-                let course = Course { occupancy: Occupancy::None, is_connect };
+                let course = Course { occupancy: Occupancy::None, is_connect, tells_waits };
                 FlowFuture::started(self.inner.clone(), request, Held::default(), course)
             }
             Verdict::Refused(response) => FlowFuture::refused(response),

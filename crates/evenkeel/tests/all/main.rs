@@ -43,6 +43,7 @@ mod random_objects;
 mod rates;
 mod reconfiguration;
 mod recorder;
+mod revocation;
 mod running_costs;
 mod seat_times;
 #[path = "../service/mod.rs"]

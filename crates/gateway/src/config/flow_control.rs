@@ -21,6 +21,9 @@ pub struct FlowControlConfig {
     /// long that others would wait for longer than this for one of them.
     #[serde(with = "duration")]
     pub newcomer_wait: Duration,
+    /// When requests have waited for this long although their level uses fewer seats than its own, the youngest requests of revocable levels end.
+    #[serde(with = "duration")]
+    pub revoke_after: Duration,
 }
 
 /// When levels borrow seats from each other.
@@ -38,7 +41,7 @@ pub enum BorrowingConfig {
 
 impl Default for FlowControlConfig {
     fn default() -> Self {
-        Self { borrowing: None, newcomer_wait: Duration::from_millis(100) }
+        Self { borrowing: None, newcomer_wait: Duration::from_millis(100), revoke_after: Duration::from_millis(500) }
     }
 }
 

@@ -43,6 +43,8 @@ const APIS: [Api; 9] = [
 const QUEUE: Duration = Duration::from_secs(120);
 /// A response that is no stream begins when its last token is there.
 const RESPONSE: Duration = Duration::from_secs(600);
+/// A stream may begin long before its first token.
+const STALL: Duration = Duration::from_secs(600);
 /// SDKs send the name of the model after the messages.
 const REQUEST_BUFFER: usize = 1 << 20;
 
@@ -69,8 +71,12 @@ impl Config {
         if self.preset != Preset::Llm {
             return;
         }
-        let Timeouts { queue, response, .. } = &mut self.timeouts;
-        for (field, setting, value) in [("timeouts.queue", queue, QUEUE), ("timeouts.response", response, RESPONSE)] {
+        let Timeouts { queue, response, stall, .. } = &mut self.timeouts;
+        for (field, setting, value) in [
+            ("timeouts.queue", queue, QUEUE),
+            ("timeouts.response", response, RESPONSE),
+            ("timeouts.stall", stall, STALL),
+        ] {
             if !is_said(field) {
                 *setting = value;
             }

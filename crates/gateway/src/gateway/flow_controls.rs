@@ -140,6 +140,7 @@ impl FlowControls {
             }
             flow.set_borrowing(config.flow_control.borrowing.map(Borrowing::from));
             flow.set_newcomer_wait(config.flow_control.newcomer_wait);
+            flow.set_revoke_after(config.flow_control.revoke_after);
             flow.set_wait_limit(config.timeouts.queue);
             if recorder_bytes(config) != recorder_bytes(before) {
                 flow.record(recorder_bytes(config));
@@ -156,6 +157,7 @@ fn builder(config: &Config, seats: Concurrency, learnt: Option<Learnt>) -> FlowC
         .learnt_limit(learnt)
         .borrowing(config.flow_control.borrowing.map(Borrowing::from))
         .newcomer_wait(config.flow_control.newcomer_wait)
+        .revoke_after(config.flow_control.revoke_after)
         .wait_limit(config.timeouts.queue)
         .machine_clock()
         .attribute_flows()

@@ -157,6 +157,7 @@ mod tests {
             "concurrency",
             "flowControl.borrowing",
             "flowControl.newcomerWait",
+            "flowControl.revokeAfter",
             "upstreams",
             "log.filter",
             "timeouts.idle",

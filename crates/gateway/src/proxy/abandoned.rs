@@ -177,16 +177,27 @@ impl Work {
         // Dropping what is left after that time closes the upstream's connection.
         match self {
             Self::Request(future, exchange, _counted) => {
+                let mut future = future;
                 let work = async {
-                    let Ok(response) = future.await;
-                    discard(response.into_body()).await;
+                    // What nobody waits for ends first when others need its seats.
+                    let response = poll_fn(|context| match Pin::new(&mut *future).poll(context) {
+                        Poll::Ready(Ok(response)) => Poll::Ready(Some(response)),
+                        Poll::Pending => future.poll_revoked(context).map(|()| None),
+                    });
+                    if let Some(response) = response.await {
+                        discard(response.into_body()).await;
+                    }
                 };
                 patience.wait(work, &exchange).await;
             }
             Self::Response(body, exchange, _counted) => patience.wait(discard(body), &exchange).await,
             Self::Seats(permit, started, response_after, _counted) => {
-                let remaining = tokio::time::sleep(patience.times.remaining(started));
-                let _ = patience.timer.limit(response_after, remaining).await;
+                let mut remaining = pin!(tokio::time::sleep(patience.times.remaining(started)));
+                let over = poll_fn(|context| match remaining.as_mut().poll(context) {
+                    Poll::Ready(()) => Poll::Ready(()),
+                    Poll::Pending => permit.poll_revoked(context),
+                });
+                let _ = patience.timer.limit(response_after, over).await;
                 drop(permit);
             }
         }
@@ -196,7 +207,11 @@ impl Work {
 /// Reads a response to its end, or until it gives its seats back.
 async fn discard(mut body: FlowBody<ResponseBody>) {
     while body.has_permit() {
-        match poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let next = poll_fn(|context| match body.poll_revoked(context) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => Pin::new(&mut body).poll_frame(context),
+        });
+        match next.await {
             Some(Ok(_)) => {}
             Some(Err(_)) | None => return,
         }

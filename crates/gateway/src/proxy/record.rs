@@ -22,7 +22,7 @@ use crate::observe::metrics::UpstreamFailure;
 use crate::observe::spans::SpanIds;
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
-use crate::proxy::error_response::Failure;
+use crate::proxy::error_response::{Failure, REVOKED};
 use crate::proxy::pool::FoundPool;
 use crate::proxy::upstream::{Upstream, UpstreamTarget};
 use crate::proxy::worker::Worker;
@@ -289,6 +289,11 @@ impl RequestRecord {
     /// The response was cut off, for this reason.
     pub(super) fn note_cut_off(&mut self, reason: &'static str) {
         self.cut_off = Some(reason);
+    }
+
+    /// The request was told to end in the middle of its response (LM-7).
+    pub(super) fn note_revoked(&mut self) {
+        (self.cut_off, self.rejected) = (Some(REVOKED), Some(REVOKED));
     }
 
     /// Notes the response. One of the gateway's own has this length.

@@ -49,6 +49,8 @@ pub(crate) enum ResponseBodyError {
     Malformed,
     #[error("the request failed because of its client")]
     Request,
+    #[error("the request was told to end")]
+    Revoked,
 }
 
 // === impl ResponseBodyError ===
@@ -57,7 +59,7 @@ impl ResponseBodyError {
     /// What metrics call it.
     pub(crate) fn kind(self) -> UpstreamFailure {
         match self {
-            Self::Cut | Self::Request => UpstreamFailure::Cut,
+            Self::Cut | Self::Request | Self::Revoked => UpstreamFailure::Cut,
             Self::Stalled => UpstreamFailure::TimeOut,
             Self::Malformed => UpstreamFailure::Malformed,
         }

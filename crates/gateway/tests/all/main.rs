@@ -36,6 +36,8 @@ mod identity;
 mod jwt_keys;
 mod live_settings;
 mod llm;
+mod llm_hostile;
+mod llm_revocation;
 mod long_polls;
 mod long_requests;
 mod metrics;

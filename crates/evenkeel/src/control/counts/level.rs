@@ -14,7 +14,7 @@ use super::ratio::RatioHistogram;
 use super::series::{DURATIONS, QUEUE_LENGTHS, SEATS, Series, WATCHES};
 use crate::control::core::LevelQueueSet;
 use crate::control::digests::DigestId;
-use crate::control::events::{Event, EventKind, NO_QUEUE};
+use crate::control::events::{Event, EventKind, NO_QUEUE, RunEnd};
 use crate::control::long_running::LongRunningCount;
 
 /// The numbers of a level. They outlive the level (OB-7).
@@ -29,6 +29,8 @@ pub(crate) struct LevelMetrics {
     pub(crate) epoch_advances: [u64; 2],
     pub(crate) control: ControlGauges,
     pub(crate) long_running: Arc<LongRunningCount>,
+    /// How many of its requests were told to end (LM-7).
+    pub(crate) revoked: u64,
 }
 
 /// How much of its limits a level uses through time.
@@ -48,6 +50,7 @@ pub(crate) struct ControlGauges {
     pub(crate) statistics: DemandStatistics,
     pub(crate) target: f64,
     pub(crate) max_long_running: Option<u32>,
+    pub(crate) is_revocable: bool,
     /// `None` for a level that is gone.
     pub(crate) modes: Option<Modes>,
 }
@@ -92,6 +95,7 @@ impl LevelMetrics {
             epoch_advances: [0; 2],
             control: ControlGauges::default(),
             long_running: Arc::default(),
+            revoked: 0,
         }
     }
 
@@ -160,7 +164,8 @@ impl LevelMetrics {
                     numbers.queue_length.observe(&QUEUE_LENGTHS, i64::from(queue_length));
                 }
             }
-            EventKind::Finished { ran, lingers, is_watch, .. } => {
+            EventKind::Finished { ran, lingers, is_watch, end } => {
+                self.revoked += u64::from(end == RunEnd::Revoked);
                 numbers.executing -= 1;
                 // How long a seat is held, and how many are needed, does not follow from requests that have none.
                 let is_watch = is_watch || seats == 0;

@@ -24,6 +24,7 @@ pub(crate) struct LevelSample {
     pub(crate) readings: Readings,
     pub(crate) long_running: Arc<LongRunningCount>,
     pub(crate) kept_seats: i64,
+    pub(crate) revoked: u64,
 }
 
 /// What a queue set tells of its progress.
@@ -55,6 +56,7 @@ impl LevelSample {
             readings,
             long_running: Arc::clone(&metrics.long_running),
             kept_seats,
+            revoked: metrics.revoked,
         }
     }
 }

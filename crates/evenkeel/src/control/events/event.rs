@@ -45,6 +45,8 @@ pub enum RunEnd {
     Left,
     /// The request has [failed](crate::Permit::mark_failed): its time says little about the service.
     Failed,
+    /// The request was [told to end](crate::Permit::revoked), because another level needs its own seats.
+    Revoked,
 }
 
 /// What the cost of a request is counted in.
@@ -190,7 +192,8 @@ impl RunEnd {
         match number {
             0 => Self::Done,
             1 => Self::Left,
-            _ => Self::Failed,
+            2 => Self::Failed,
+            _ => Self::Revoked,
         }
     }
 }

@@ -185,7 +185,7 @@ impl FlowControlShared {
         if self.upkeep.take_idle_note() {
             self.remove_idle_levels();
         }
-        let next_look = self.find_limit();
+        let next_look = self.find_limit().into_iter().chain(self.revoke()).min();
         let next_of_canary = self.look_at_canary();
         let now = self.upkeep.clock.now();
         let is_due = self.next_division().is_some_and(|next| next <= now);

@@ -5,6 +5,7 @@ mod change;
 mod find_limit;
 mod on_account;
 mod rate_fields;
+mod revoke;
 mod take_in;
 
 use std::sync::Arc;
@@ -113,6 +114,7 @@ pub(crate) struct Setup {
     pub(crate) division: DivisionChoice,
     pub(crate) listeners: Listeners,
     pub(crate) wait_limit: Duration,
+    pub(crate) revoke_after: Nanos,
     pub(crate) clock: Clock,
     pub(crate) exempt_paths: Option<Arc<FlowSchema>>,
     pub(crate) log: LogChoice,
@@ -131,11 +133,12 @@ impl FlowControl {
     }
 
     pub(crate) fn new(setup: Setup) -> Self {
-        let Setup { preset, concurrency, learnt, division, listeners, wait_limit, clock, exempt_paths, log, objects } =
-            setup;
+        let Setup { preset, concurrency, learnt, division, listeners, wait_limit, revoke_after, .. } = setup;
+        let Setup { clock, exempt_paths, log, objects, .. } = setup;
         let now = clock.now();
         let arrivals = listeners.arrivals.clone();
         let upkeep = Arc::new(Upkeep::new(clock));
+        upkeep.revoker.set_after(revoke_after);
         let ledger = Arc::new(SharedLedger::new());
         let (table, wakers) = (LevelTable::default(), Wakers::default());
         let (clock, shared_ledger) = (upkeep.clock.clone(), Arc::clone(&ledger));

@@ -168,28 +168,33 @@ impl FlowControl {
                 if is_long_running {
                     long_running.leave();
                 }
-                let advice = level.advise();
+                let (advice, waiting) = level.advise();
                 request.note_rejected(now);
                 wakers.wake();
                 self.tell_of_arrival(request, class, work, level, Err(reason), now);
                 trace::rejected(class.schema, work, reason);
-                let rejected = Rejected::new(reason, advice, work.max_seats(), number(queue), destination);
+                let mut rejected = Rejected::new(reason, advice, work.max_seats(), number(queue), destination);
+                rejected.position = u32::try_from(waiting + 1).ok();
                 return Some(ArrivalOutcome::Rejected(Box::new(rejected)));
             }
         };
+        let position = if is_started { 0 } else { u32::try_from(core.queue_set().waiting()).unwrap_or(u32::MAX) };
         let is_batch = core.events.is_batch();
         drop(core);
+        let is_revocable = class.schema.level.is_revocable && !work.is_seatless();
         // Made before anybody is woken: a waker that panics must not cost seats.
         let admission = ReusedBox::new(|| Admission {
             destination: Arc::clone(destination),
             id,
             seats: AtomicU32::new(work.max_seats()),
             queue: number(queue),
+            position,
             counting: Counting::new(is_long_running),
             times: request.times.cloned(),
             has_expired: false,
             end: AtomicU8::new(events::RunEnd::default().number()),
             account: account.take(),
+            ticket: is_revocable.then(|| upkeep.revoker.add(level.id, id)),
         });
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);

@@ -60,7 +60,7 @@ impl LevelSums {
                         let seat_time = self.resized.seat_time(event, ran);
                         let class = self.first_class.wrapping_add(event.series as usize);
                         match end {
-                            RunEnd::Left => self.sample.left_with(seat_time),
+                            RunEnd::Left | RunEnd::Revoked => self.sample.left_with(seat_time),
                             RunEnd::Done | RunEnd::Failed => {
                                 self.sample.ended_with(class, seat_time, end == RunEnd::Done);
                             }

@@ -53,6 +53,7 @@ metrics! {
     LONG_RUNNING: Gauge "evenkeel_long_running_requests" ["priority_level"], "Number of long-running requests (watches, upgrades, streams) that wait or run in each priority level";
     LONG_RUNNING_LIMIT: Gauge "evenkeel_long_running_limit" ["priority_level"], "Limit of long-running requests at a time, for each priority level that has one";
     LONG_RUNNING_REJECTED: Counter "evenkeel_long_running_rejected_requests" ["priority_level"], "Number of requests rejected because their priority level had too many long-running requests";
+    REVOKED: Counter "evenkeel_revoked_requests" ["priority_level"], "Number of requests of each revocable priority level that were ended because another priority level needed its own seats";
     RATE_DELAYED: Counter "evenkeel_rate_delayed_requests" ["flow_schema", "priority_level"], "Number of requests that waited because their flow was over its rate";
     RATE_DELAY: Counter "evenkeel_rate_delay_seconds" ["flow_schema", "priority_level"], "Time for which all these requests waited together, in seconds";
     RATE_WAITING: Gauge "evenkeel_rate_waiting_requests" ["flow_schema", "priority_level"], "Number of requests that wait at present because their flow is over its rate; they take no seat";

@@ -109,6 +109,7 @@ impl Collector for FlowCollector {
         writer.newcomer_seats()?;
         writer.dangling()?;
         writer.long_running()?;
+        writer.revoked()?;
         writer.rates()?;
         writer.costs()?;
         writer.limits()?;
@@ -291,6 +292,20 @@ impl Writer<'_, '_> {
         let mut family = self.out.family(names::LONG_RUNNING_REJECTED)?;
         for (name, level) in shown.iter().copied() {
             family.count(name, &[("priority_level", &level.name)], level.long_running.rejected())?;
+        }
+        Ok(())
+    }
+
+    /// Written only for levels that are revocable, or were.
+    fn revoked(&mut self) -> fmt::Result {
+        let is_shown = |(_, level): &(_, &LevelSample)| level.control.is_revocable || level.revoked > 0;
+        let shown: Vec<_> = levels(&self.copies).filter(is_shown).collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let mut family = self.out.family(names::REVOKED)?;
+        for (name, level) in shown {
+            family.count(name, &[("priority_level", &level.name)], level.revoked)?;
         }
         Ok(())
     }

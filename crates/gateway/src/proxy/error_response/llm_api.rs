@@ -6,6 +6,7 @@ use http::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Uri};
 use serde_json::json;
 
+use super::Failure;
 use super::format::{ErrorFacts, anthropic, open_ai};
 
 /// The API that a request is for.
@@ -22,8 +23,8 @@ const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 /// SDKs that are told to wait for longer come back after a second or two.
 const RETRY_MAX: Duration = Duration::from_secs(60);
-/// By how much of the time clients come back later than they are told, at most: those that are rejected together do not come back together.
-const JITTER: f64 = 0.25;
+/// How much earlier than that some are told to come back: those that are rejected together do not come back together.
+const SPREAD: f64 = 0.25;
 
 // === impl LlmApi ===
 
@@ -32,7 +33,8 @@ impl LlmApi {
         let path = uri.path();
         if headers.contains_key("anthropic-version") || path.ends_with("/v1/messages") {
             Self::Anthropic
-        } else if path.contains("/api/") {
+        } else if path.contains("/api/") && !path.contains("/v1/") {
+            // Many services have the API of OpenAI below `/api/v1`.
             Self::Ollama
         } else {
             Self::OpenAi
@@ -47,16 +49,42 @@ impl LlmApi {
             Self::Ollama => json!({"error": facts.message}).to_string(),
         }
     }
+
+    /// The last event of a stream whose request is told to end, as streams of this API have it.
+    pub(crate) fn revoked_event(self) -> String {
+        let failure = Failure::Revoked;
+        let refusal = failure.refusal();
+        let message = failure.to_string();
+        let facts = ErrorFacts {
+            status: failure.status(),
+            message: &message,
+            reason: refusal.map(|refusal| refusal.reason),
+            level: None,
+            retry_after_seconds: refusal.map(|refusal| refusal.retry_after_seconds),
+        };
+        let error = self.error(&facts);
+        match self {
+            Self::OpenAi => format!("data: {error}\n\n"),
+            Self::Anthropic => format!("event: error\ndata: {error}\n\n"),
+            Self::Ollama => format!("{error}\n"),
+        }
+    }
 }
 
-/// Tells a client of an SDK when to come back: `random` is from 0 to 1. It does not come back by itself if the request will not be let in
-/// within the time that SDKs wait.
-pub(super) fn set_retry_headers(headers: &mut HeaderMap, wait: Duration, random: f64) {
-    if wait > RETRY_MAX {
+/// Tells a client of an SDK when to come back: after `retry_after`, which is spread already, and at most after the time that SDKs wait. Where all
+/// would be told that time, `random`, from 0 to 1, spreads them. A client does not come back by itself if its request is expected to wait for
+/// longer than that.
+pub(super) fn set_retry_headers(
+    headers: &mut HeaderMap,
+    retry_after: Duration,
+    expected_wait: Option<Duration>,
+    random: f64,
+) {
+    if expected_wait.is_some_and(|wait| wait > RETRY_MAX) {
         headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
     }
-    let wait = wait.clamp(Duration::from_millis(100), RETRY_MAX);
-    let wait = wait.mul_f64(1.0 + JITTER * random.clamp(0.0, 1.0)).min(RETRY_MAX);
+    let latest = RETRY_MAX.mul_f64(1.0 - SPREAD * random.clamp(0.0, 1.0));
+    let wait = retry_after.clamp(Duration::from_millis(100), RETRY_MAX).min(latest);
     let milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     headers.insert(RETRY_AFTER_MS, milliseconds.into());
     headers.insert(RETRY_AFTER, milliseconds.div_ceil(1000).into());
@@ -78,23 +106,31 @@ mod tests {
         assert_eq!(api("/v1/models", Some("anthropic-version")), LlmApi::Anthropic);
         assert_eq!(api("/api/chat", None), LlmApi::Ollama);
         assert_eq!(api("/team/api/generate", None), LlmApi::Ollama);
+        assert_eq!(api("/api/v1/chat/completions", None), LlmApi::OpenAi);
         assert_eq!(api("/", None), LlmApi::OpenAi);
     }
 
     #[test]
     fn clients_are_told_a_time_that_sdks_obey() {
-        for (wait_ms, random, milliseconds, seconds, should_retry) in [
-            (2000, 0.0, "2000", "2", None),
-            (2000, 1.0, "2500", "3", None),
-            (0, 0.0, "100", "1", None),
-            (59_000, 1.0, "60000", "60", None),
-            (61_000, 0.5, "60000", "60", Some("false")),
+        for (retry_ms, expected_wait, random, milliseconds, seconds, should_retry) in [
+            (2000, Some(3), 0.0, "2000", "2", None),
+            (2000, Some(3), 1.0, "2000", "2", None),
+            (0, Some(0), 0.0, "100", "1", None),
+            (59_000, Some(45), 0.0, "59000", "59", None),
+            // They may all be told the longest time.
+            (59_000, Some(60), 1.0, "45000", "45", None),
+            (61_000, Some(61), 0.5, "52500", "53", Some("false")),
+            // The spread of the suggestion is no reason to give up.
+            (75_000, Some(58), 0.0, "60000", "60", None),
+            (90_000, None, 0.0, "60000", "60", None),
         ] {
             let mut headers = HeaderMap::new();
-            set_retry_headers(&mut headers, Duration::from_millis(wait_ms), random);
-            assert_eq!(headers[RETRY_AFTER_MS], milliseconds, "{wait_ms}");
-            assert_eq!(headers[RETRY_AFTER], seconds, "{wait_ms}");
-            assert_eq!(headers.get(SHOULD_RETRY).map(HeaderValue::as_bytes), should_retry.map(str::as_bytes));
+            let expected_wait = expected_wait.map(Duration::from_secs);
+            set_retry_headers(&mut headers, Duration::from_millis(retry_ms), expected_wait, random);
+            assert_eq!(headers[RETRY_AFTER_MS], milliseconds, "{retry_ms}");
+            assert_eq!(headers[RETRY_AFTER], seconds, "{retry_ms}");
+            let told = headers.get(SHOULD_RETRY).map(HeaderValue::as_bytes);
+            assert_eq!(told, should_retry.map(str::as_bytes), "{retry_ms}");
         }
     }
 

@@ -84,6 +84,8 @@ pub(crate) enum Failure {
     NotUpgraded,
     #[error("the client disconnected")]
     ClientGone,
+    #[error("{REVOKED_MESSAGE}")]
+    Revoked,
 }
 
 /// Why the gateway itself rejects a request that may be sent again, as the header, the body and the access log say it.
@@ -96,8 +98,15 @@ pub(crate) struct Refusal {
 /// When to try again if the upstream could not be reached, and if it was too slow.
 const RECONNECT_SECONDS: u64 = 1;
 const RECOVERY_SECONDS: u64 = 5;
+
+/// Why a request ended before its service was done with it, as headers, bodies and the access log say it.
+pub(crate) const REVOKED: &str = "revoked";
+
 /// Why a request is rejected, as the flow control says it too.
 const REASON: HeaderName = HeaderName::from_static("x-evenkeel-reason");
+
+/// What the client of a request is told that ends because its level is revocable (LM-7).
+const REVOKED_MESSAGE: &str = "the request was ended because others need its seats; try again";
 
 /// How the gateway's own error responses are made, under the settings of one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,7 +148,7 @@ impl Failure {
             | Self::NotHttp2
             | Self::MalformedResponse
             | Self::NotUpgraded => StatusCode::BAD_GATEWAY,
-            Self::NoBuffer => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoBuffer | Self::Revoked => StatusCode::SERVICE_UNAVAILABLE,
             Self::ConnectTimeout | Self::ResponseTimeout | Self::Silent | Self::TotalTimeout => {
                 StatusCode::GATEWAY_TIMEOUT
             }
@@ -163,6 +172,7 @@ impl Failure {
             Self::NoBuffer => "no-buffer",
             Self::TooManyConnections => "too-many-connections",
             Self::TooManyStreams => "too-many-streams",
+            Self::Revoked => REVOKED,
             _ => return None,
         };
         // These requests end quickly.
@@ -234,6 +244,16 @@ impl ErrorResponses {
         if self.format == ErrorFormat::Llm { LlmApi::of(uri, headers) } else { LlmApi::default() }
     }
 
+    /// The API whose streams have errors in the form of the settings, for a request with this head; none if that form is for whole bodies.
+    pub(crate) fn stream_api(&self, uri: &Uri, headers: &HeaderMap) -> Option<LlmApi> {
+        match self.format {
+            ErrorFormat::Llm => Some(LlmApi::of(uri, headers)),
+            ErrorFormat::OpenAi => Some(LlmApi::OpenAi),
+            ErrorFormat::Anthropic => Some(LlmApi::Anthropic),
+            _ => None,
+        }
+    }
+
     /// A response with this status and message to what is not known to be a request.
     pub(crate) fn response(&self, status: StatusCode, message: &str) -> Response<ResponseBody> {
         self.response_with(status, message, None, Form::UNKNOWN)
@@ -260,11 +280,9 @@ impl ErrorResponses {
         if self.format == ErrorFormat::Llm
             && let Some(refusal) = refusal
         {
-            set_retry_headers(
-                response.headers_mut(),
-                Duration::from_secs(refusal.retry_after_seconds),
-                fastrand::f64(),
-            );
+            // Such requests end quickly, and nothing else spreads those that come back.
+            let retry_after = Duration::from_secs(refusal.retry_after_seconds).mul_f64(1.0 + 0.5 * fastrand::f64());
+            set_retry_headers(response.headers_mut(), retry_after, None, 0.0);
         }
         response.map(ResponseBody::own)
     }
@@ -281,6 +299,11 @@ impl ErrorResponses {
     /// Whether responses tell clients how they stand with rates and seats.
     pub(crate) fn tells_rates(&self) -> bool {
         self.tells_rates
+    }
+
+    /// Whether responses tell clients how long their requests have waited, and where in the line.
+    pub(crate) fn tells_waits(&self) -> bool {
+        self.format == ErrorFormat::Llm
     }
 
     /// Whether the flow control's own responses are what the settings ask for.
@@ -314,7 +337,9 @@ impl ErrorResponses {
         if let Some(rejected) = rejected {
             rejected.set_headers(response.headers_mut());
             if self.format == ErrorFormat::Llm {
-                set_retry_headers(response.headers_mut(), rejected.retry_after, fastrand::f64());
+                rejected.set_position(response.headers_mut());
+                let (retry_after, expected_wait) = (rejected.retry_after, rejected.expected_wait);
+                set_retry_headers(response.headers_mut(), retry_after, expected_wait, fastrand::f64());
             }
         }
         response

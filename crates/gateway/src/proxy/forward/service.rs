@@ -96,8 +96,10 @@ pub(crate) fn flow_layer(
         .digest(rules.clone())
         .work(rules.clone())
         .count_cost(TokenSource)
+        .leave_revoked()
         .pass_admitted();
     let layer = if errors.tells_rates() { layer.rate_limit_fields() } else { layer };
+    let layer = if errors.tells_waits() { layer.wait_fields() } else { layer };
     if errors.is_of_flow_control() {
         return layer;
     }

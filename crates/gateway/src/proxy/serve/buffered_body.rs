@@ -16,6 +16,7 @@ use evenkeel::request::LongRunning;
 use evenkeel::service::FlowBody;
 use http_body::{Body, Frame, SizeHint};
 
+use super::revoked_end::RevokedEnd;
 use crate::config::Limits;
 use crate::http1::Wire;
 use crate::proxy::buffers::HeldBuffer;
@@ -55,6 +56,8 @@ struct Passed {
     body: FlowBody<ResponseBody>,
     exchange: Rc<Exchange>,
     connection: Rc<Connection>,
+    /// How it ends if its request is told to end; none if that cannot be.
+    revoked_end: Option<Box<RevokedEnd>>,
 }
 
 /// What has been read and not been sent.
@@ -80,9 +83,15 @@ const SLOW: u64 = 1024;
 // === impl BufferedBody ===
 
 impl BufferedBody {
-    pub(super) fn passed(body: FlowBody<ResponseBody>, exchange: &Rc<Exchange>, connection: &Rc<Connection>) -> Self {
+    pub(super) fn passed(
+        body: FlowBody<ResponseBody>,
+        exchange: &Rc<Exchange>,
+        connection: &Rc<Connection>,
+        revoked_end: Option<Box<RevokedEnd>>,
+    ) -> Self {
         let (exchange, connection) = (Rc::clone(exchange), Rc::clone(connection));
-        Self { source: BufferedSource::Passed(Passed { body, exchange, connection }), ahead: Ahead::default() }
+        let passed = Passed { body, exchange, connection, revoked_end };
+        Self { source: BufferedSource::Passed(passed), ahead: Ahead::default() }
     }
 
     pub(super) fn own(body: ResponseBody) -> Self {
@@ -130,7 +139,10 @@ impl BufferedBody {
     pub(super) fn poll_ahead(&mut self, context: &mut Context<'_>) {
         let Self { source: BufferedSource::Passed(passed), ahead } = self else { return };
         // A response without seats is as long as it likes; nobody waits for its end.
-        while passed.body.has_permit() && ahead.end.is_none() && ahead.has_room(&passed.connection) {
+        while passed.body.has_permit()
+            && ahead.end.is_none()
+            && (ahead.has_room(&passed.connection) || passed.poll_revoked(context).is_ready())
+        {
             let Poll::Ready(frame) = passed.poll_frame(context) else { return };
             match frame {
                 Some(Ok(frame)) => ahead.push(frame, &passed.connection),
@@ -212,6 +224,34 @@ impl Passed {
     /// The next frame. A response whose request has failed does not end for its client; what the upstream still has to do
     /// with it is left to the worker.
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+        if self.poll_revoked(context).is_ready() { self.poll_last(context) } else { self.poll_next(context) }
+    }
+
+    /// Ready if the request is told to end.
+    #[inline]
+    fn poll_revoked(&self, context: &Context<'_>) -> Poll<()> {
+        if self.revoked_end.is_some() { self.body.poll_revoked(context) } else { Poll::Pending }
+    }
+
+    /// The request is told to end: an event that has begun is passed on as far as it is there, and then the response ends with an error, or
+    /// is cut off. The upstream's work ends, and the seats are given back.
+    #[cold]
+    fn poll_last(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+        if self.revoked_end.as_ref().is_some_and(|end| end.is_within_event())
+            && let Poll::Ready(frame) = self.poll_next(context)
+        {
+            return Poll::Ready(frame);
+        }
+        let event = self.revoked_end.take().and_then(|end| end.last_event());
+        drop(std::mem::take(&mut self.body));
+        self.exchange.note(|record| {
+            record.note_revoked();
+            record.add_bytes_out(event.as_ref().map_or(0, Bytes::len));
+        });
+        Poll::Ready(Some(event.map(Frame::data).ok_or(ResponseBodyError::Revoked)))
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Pending if self.exchange.failure().is_some() => Poll::Ready(Some(Err(ResponseBodyError::Request))),
             Poll::Ready(Some(Err(error))) => {
@@ -219,6 +259,11 @@ impl Passed {
                 Poll::Ready(Some(Err(error)))
             }
             Poll::Ready(frame) => {
+                if let (Some(end), Some(Ok(frame))) = (&mut self.revoked_end, &frame)
+                    && let Some(data) = frame.data_ref()
+                {
+                    end.note(data);
+                }
                 self.exchange.note(|record| {
                     record.add_bytes_out(frame.as_ref().map_or(0, data_length));
                     if frame.is_none() || self.body.is_end_stream() {

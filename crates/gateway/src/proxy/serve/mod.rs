@@ -12,6 +12,7 @@ mod pass_on;
 mod pending;
 mod relay;
 mod response_head;
+mod revoked_end;
 mod stream_count;
 mod stream_executor;
 mod upgrade;

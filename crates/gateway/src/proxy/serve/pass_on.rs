@@ -68,8 +68,9 @@ pub(super) async fn pass_on(
     let new_path = found.new_path(&parts, arrival.target)?;
     let Arrival { digested, user, .. } = arrival;
     let request = PoolRequest { inbound, pool: Rc::clone(&found.pool), new_path };
+    let api = connection.worker.errors.stream_api(&parts.uri, &parts.headers);
     let future = found.pool.call(digested, &user, parts, request);
-    let mut pending = PendingResponse::new(future, &exchange, &connection);
+    let mut pending = PendingResponse::new(future, &exchange, &connection, api);
     let response = poll_fn(|context| {
         if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
             return Poll::Ready(response);

@@ -8,8 +8,9 @@ use std::task::{Context, Poll};
 use http::{Response, StatusCode};
 
 use super::buffered_body::BufferedBody;
+use super::revoked_end::RevokedEnd;
 use crate::proxy::connection::Connection;
-use crate::proxy::error_response::Failure;
+use crate::proxy::error_response::{Failure, LlmApi};
 use crate::proxy::exchange::Exchange;
 use crate::proxy::forward::RequestFuture;
 
@@ -22,13 +23,20 @@ pub(super) struct PendingResponse {
     future: Option<RequestFuture>,
     exchange: Rc<Exchange>,
     connection: Rc<Connection>,
+    /// The API whose streams have errors, if it is one of them.
+    api: Option<LlmApi>,
 }
 
 // === impl PendingResponse ===
 
 impl PendingResponse {
-    pub(super) fn new(future: RequestFuture, exchange: &Rc<Exchange>, connection: &Rc<Connection>) -> Self {
-        Self { future: Some(future), exchange: Rc::clone(exchange), connection: Rc::clone(connection) }
+    pub(super) fn new(
+        future: RequestFuture,
+        exchange: &Rc<Exchange>,
+        connection: &Rc<Connection>,
+        api: Option<LlmApi>,
+    ) -> Self {
+        Self { future: Some(future), exchange: Rc::clone(exchange), connection: Rc::clone(connection), api }
     }
 
     /// The time for the whole request is over: one that waits leaves its queue as a request that timed out.
@@ -47,10 +55,17 @@ impl Future for PendingResponse {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let Some(future) = &mut this.future else { return Poll::Pending };
-        if let Poll::Ready(Ok(response)) = Pin::new(future).poll(context) {
+        if let Poll::Ready(Ok(response)) = Pin::new(&mut *future).poll(context) {
             this.future = None;
-            let response = response.map(|body| BufferedBody::passed(body, &this.exchange, &this.connection));
+            let is_revocable = response.body().is_revocable();
+            let end = is_revocable.then(|| Box::new(RevokedEnd::new(this.api, response.headers())));
+            let response = response.map(|body| BufferedBody::passed(body, &this.exchange, &this.connection, end));
             return Poll::Ready(Ok(response));
+        }
+        if future.poll_revoked(context).is_ready() {
+            // The upstream is not waited for: the seats are needed now.
+            this.future = None;
+            return Poll::Ready(Err(Failure::Revoked));
         }
         match this.exchange.failure() {
             Some(failure) => {
