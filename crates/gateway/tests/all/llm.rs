@@ -15,6 +15,7 @@ fn the_preset_sets_what_nobody_has_said() {
     let config = parse("preset: llm\nupstreams: [{url: http://127.0.0.1:8000}]");
     assert_eq!(config.preset, Preset::Llm);
     assert_eq!((config.timeouts.queue, config.timeouts.response), (Duration::from_secs(120), Duration::from_secs(600)));
+    assert_eq!(config.timeouts.stall, Duration::from_secs(600), "a stream may be silent before its first token");
     assert_eq!(config.responses.format(config.preset), ResponseFormat::Llm);
     assert_eq!(config.requests.when_client_leaves, Some(WhenClientLeaves::Cancel));
     for path in
