@@ -207,7 +207,7 @@ const MISTAKES: [(&str, &str, &str); 62] = [
     (
         "share: 70",
         "revocable: sometimes",
-        "2:17: levels.interactive.revocable: is the text \"sometimes\", but must be true or false",
+        "2:17: levels.interactive.revocable: is \"sometimes\", but must be `true`, or left out",
     ),
     ("lend: 50%", "lend: 150%", "2:28: levels.interactive.lend: is 150%, but must be from 0% to 100%, or `all`"),
     (
