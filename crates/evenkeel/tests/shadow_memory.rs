@@ -1,6 +1,5 @@
 //! A shadow stays within 64 MB, however many requests, flows, levels and threads there are (SH-2).
 
-use std::fmt::Write;
 use std::thread;
 
 use evenkeel::clock::ManualClock;
@@ -18,11 +17,10 @@ const LEVELS: usize = 64;
 const REQUESTS: usize = 80_000;
 
 fn objects() -> String {
-    let mut text = "levels:\n".to_owned();
-    (0..LEVELS).for_each(|level| writeln!(text, "  l{level}: {{share: 1, queue: 50}}").unwrap());
-    text += "match:\n";
-    (0..LEVELS).for_each(|level| writeln!(text, "- {{path: /{level}/*, level: l{level}, rate: '1000000/s'}}").unwrap());
-    text + "- {level: l0}\n"
+    let levels: Vec<String> = (0..LEVELS).map(|level| format!("  l{level}: {{share: 1, queue: 50}}\n")).collect();
+    let matches: Vec<String> =
+        (0..LEVELS).map(|level| format!("- {{path: /{level}/*, level: l{level}, rate: '1000000/s'}}\n")).collect();
+    format!("levels:\n{}match:\n{}- {{level: l0}}\n", levels.concat(), matches.concat())
 }
 
 fn arrive(flow: &FlowControl, number: usize) -> Arrived {
@@ -38,7 +36,7 @@ fn load(has_shadow: bool) -> (FlowControl, Vec<Arrived>) {
     let flow = FlowControl::builder().server_concurrency(1_000_000).objects(objects().as_str());
     let flow = flow.manual_clock(clock.clone()).build();
     if has_shadow {
-        flow.shadow(objects().as_str()).unwrap();
+        flow.shadow(objects().as_str()).expect("valid objects");
     }
     let mut open = Vec::with_capacity(REQUESTS);
     for number in 0..REQUESTS {
@@ -64,7 +62,7 @@ fn sh_2_a_shadow_stays_within_its_memory() {
     drop(without);
     let ((flow, open), _, bytes_with) = counted(|| load(true));
     let held = bytes_with - bytes_without;
-    println!("the shadow holds {:.1} MB", held as f64 / 1e6);
+    println!("the shadow holds {held} bytes");
     assert!(held <= BYTES_MAX, "{held} bytes");
     let report = flow.shadow_report().unwrap();
     assert!(report.dropped > 0 && report.dropped_seconds > 0, "{}", report.summary);

@@ -281,14 +281,14 @@ impl Member {
     fn receive(&mut self, now: Instant, grant_before: u64, ledger_before: Option<&Ledger>, snapshot: Option<u64>) {
         self.is_view_new = true;
         if let (Some(before), Some(after)) = (ledger_before, self.view.ledger().cloned())
-            && !std::ptr::eq(before, &*after)
+            && !std::ptr::eq(before, &raw const *after)
         {
             if let Some(started) = self.round_started.take() {
                 self.round_time = Some(now - started);
             }
-            changes_of_others(before, &after, self.process, |id| self.silences.of(now, id))
-                .into_iter()
-                .for_each(|event| self.tell(event));
+            for event in changes_of_others(before, &after, self.process, |id| self.silences.of(now, id)) {
+                self.tell(event);
+            }
         }
         self.silences.receive(now, &self.view, self.id(), snapshot);
         if let Some(registration) = self.registration {

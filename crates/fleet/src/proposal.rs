@@ -127,12 +127,12 @@ impl<'a> Observer<'a> {
         let staying = present.iter().flatten().filter(|publication| !publication.is_draining);
         let loads: Vec<&InstanceLoad> = staying.map(|publication| &*publication.load).collect();
         let mut division = divide(left, &loads).into_iter();
-        let target = |(publication, kept): (&Option<&Publication>, Option<u64>)| match publication {
+        let target = |(publication, kept): (Option<&Publication>, Option<u64>)| match publication {
             Some(publication) if publication.is_draining => kept,
             Some(_) => division.next(),
             None => None,
         };
-        present.iter().zip(kept).map(target).collect()
+        present.iter().copied().zip(kept).map(target).collect()
     }
 
     /// Lowers grants. What is held stays until it is acknowledged (FL-6).
@@ -174,19 +174,18 @@ impl<'a> Observer<'a> {
 
 /// For each instance that drains, its part of the division, and no more than its requests can use.
 fn kept_by_draining(seats: u64, present: &[Option<&Publication>]) -> Vec<Option<u64>> {
-    let is_draining = |publication: &Option<&Publication>| publication.is_some_and(|own| own.is_draining);
-    if !present.iter().any(is_draining) {
+    if !present.iter().flatten().any(|publication| publication.is_draining) {
         return vec![None; present.len()];
     }
     let loads: Vec<&InstanceLoad> = present.iter().flatten().map(|publication| &*publication.load).collect();
     let mut division = divide(seats, &loads).into_iter();
-    let kept = |publication: &Option<&Publication>| {
-        let own = publication.as_ref()?;
+    let kept = |publication: Option<&Publication>| {
+        let own = publication?;
         let part = division.next()?;
         let demand = own.load.levels.iter().fold(0, |sum: u64, level| sum.saturating_add(level.demand));
         own.is_draining.then(|| part.min(demand))
     };
-    present.iter().map(kept).collect()
+    present.iter().copied().map(kept).collect()
 }
 
 /// Raises grants, as far as seats are free (FL-6).

@@ -152,12 +152,9 @@ impl Read {
             "user-agent" => self.implied.push(("user-agent", value.to_owned())),
             "referer" => self.implied.push(("referer", value.to_owned())),
             "oauth2-bearer" => self.implied.push(("authorization", format!("Bearer {value}"))),
-            "cookie" => {
-                // Anything else names a file.
-                if value.contains('=') {
-                    self.implied.push(("cookie", value.to_owned()));
-                }
-            }
+            "cookie" if value.contains('=') => self.implied.push(("cookie", value.to_owned())),
+            // The name of a file, which is not read.
+            "cookie" => {}
             "data-urlencode" => {
                 self.imply_content("application/x-www-form-urlencoded");
                 self.bodies.push(url_encoded(value));

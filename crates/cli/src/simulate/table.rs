@@ -62,7 +62,9 @@ pub(super) fn tables(inputs: &Inputs, figures: &[Figures], paint: Paint) -> Stri
         text += &format!("\n{}", level_table(figures));
         text += &format!("\n{}\n", fairness(figures));
         text += &limit(figures);
-        text += &fleet(figures).iter().map(|line| format!("{line}\n")).collect::<String>();
+        for line in fleet(figures) {
+            text += &format!("{line}\n");
+        }
     }
     if let [old, new] = figures {
         text += &format!("\n{}\n\n{}", paint.text(Shade::Strong, "differences"), differences(old, new, paint));

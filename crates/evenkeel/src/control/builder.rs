@@ -475,10 +475,8 @@ impl FlowControlBuilder {
         if is_to_be_checked {
             trace::findings(&flow.findings());
         }
-        if self.has_keeper {
-            if !look_after(&flow) {
-                trace::unkept();
-            }
+        if self.has_keeper && !look_after(&flow) {
+            trace::unkept();
         }
         #[cfg(feature = "fleet")]
         if let Some(config) = &self.fleet {

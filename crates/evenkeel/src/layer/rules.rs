@@ -43,6 +43,10 @@ pub(crate) struct RegisteredDigest<D> {
 }
 
 /// What holds whatever identifies, digests and estimates.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four switches of `FlowLayer` that have nothing to do with each other"
+)]
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) flow: FlowControl,
@@ -99,6 +103,7 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
     /// request is not limited, who calls (identify).
     ///
     /// The caller keeps the head: what was digested, which is large, can be used where it is.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "what is decided about borrows the head")]
     pub(crate) fn judge<'a, H: HandOver<A, D::Extra>, A, B>(
         &self,
         identify: &impl Identify,

@@ -76,9 +76,9 @@ fn sh_5_a_canary_has_its_part_of_the_flows_and_of_the_seats() {
     let flows = stage.of_canary();
     assert!((30..=70).contains(&flows.len()), "{} of 200 flows", flows.len());
     assert_eq!(stage.of_canary(), flows, "a flow is on one side");
-    let state = stage.flow.canary_state().unwrap();
-    assert_eq!((state.phase, state.percent, state.seats), (CanaryPhase::Running, 25, 10));
-    assert_eq!((state.requests, state.rejected), (2 * flows.len() as u64, 0));
+    let seen = stage.flow.canary_state().unwrap();
+    assert_eq!((seen.phase, seen.percent, seen.seats), (CanaryPhase::Running, 25, 10));
+    assert_eq!((seen.requests, seen.rejected), (2 * flows.len() as u64, 0));
     assert_eq!(stage.seats(), 30, "both have the seats of the server together");
     // Exempt requests stay, whoever sends them.
     assert!((0..200).all(|user| stage.level(user, "/healthz") == "exempt"));
@@ -100,9 +100,9 @@ fn sh_5_a_canary_returns_by_itself_when_too_many_requests_are_rejected() {
     assert_eq!(permits.len(), 4);
     assert_eq!(stage.flow.canary_returns(), 0);
     stage.pass(1);
-    let state = stage.flow.canary_state().unwrap();
-    assert_eq!((state.phase, state.rejected, stage.flow.canary_returns()), (CanaryPhase::Returned, 26, 1));
-    assert!(state.returned.unwrap().contains(" requests were rejected, which is more than 5.0 %"));
+    let seen = stage.flow.canary_state().unwrap();
+    assert_eq!((seen.phase, seen.rejected, stage.flow.canary_returns()), (CanaryPhase::Returned, 26, 1));
+    assert!(seen.returned.unwrap().contains(" requests were rejected, which is more than 5.0 %"));
     assert!(stage.of_canary().is_empty(), "all flows are where they were before");
     // The seats follow when the last request has ended.
     assert_eq!(stage.seats(), 36);
@@ -120,7 +120,7 @@ fn sh_5_requests_that_wait_under_a_canary_that_returns_are_not_lost() {
     let mut running: Vec<Arrived> = Vec::new();
     let mut permits: Vec<Permit> = Vec::new();
     let mut looks = 0;
-    while stage.flow.canary_state().is_some_and(|state| state.phase == CanaryPhase::Running) {
+    while stage.flow.canary_state().is_some_and(|seen| seen.phase == CanaryPhase::Running) {
         // Eight at a time, so that four wait.
         running.extend((0..8).map(|number| stage.arrive(flows[(looks + number) % flows.len()], "/orders")));
         stage.clock.advance(Duration::from_millis(200));
@@ -135,8 +135,8 @@ fn sh_5_requests_that_wait_under_a_canary_that_returns_are_not_lost() {
         looks += 1;
         assert!(looks < 500, "{:?}", stage.flow.canary_state());
     }
-    let state = stage.flow.canary_state().unwrap();
-    assert!(state.returned.unwrap().contains("waited for longer than 100 ms"));
+    let seen = stage.flow.canary_state().unwrap();
+    assert!(seen.returned.unwrap().contains("waited for longer than 100 ms"));
     assert!(!running.is_empty(), "some wait");
     for _ in 0..100 {
         permits.clear();

@@ -101,9 +101,9 @@ fn fr_1_a_busy_level_leaves_no_phantoms() {
 #[test]
 fn fr_1_all_levels_and_threads_are_recorded() {
     let clock = ManualClock::new();
-    let levels: String = (0..40).map(|number| format!("level-{number}: {{share: 1}}, ")).collect();
-    let matches: String = (0..40).map(|number| format!("{{path: /{number}, level: level-{number}}}, ")).collect();
-    let objects = format!("{{levels: {{{levels}}}, match: [{matches}{{level: level-0}}]}}");
+    let levels: Vec<String> = (0..40).map(|number| format!("level-{number}: {{share: 1}}")).collect();
+    let matches: Vec<String> = (0..40).map(|number| format!("{{path: /{number}, level: level-{number}}}")).collect();
+    let objects = format!("{{levels: {{{}}}, match: [{}, {{level: level-0}}]}}", levels.join(", "), matches.join(", "));
     let flow = FlowControl::builder().server_concurrency(400).objects(objects).manual_clock(clock.clone()).build();
     flow.record(4 << 20);
     // Threads come and go, more than there are processors.

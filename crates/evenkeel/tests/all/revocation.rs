@@ -89,7 +89,9 @@ fn lm_7_the_youngest_end_after_the_wait_and_no_more_than_needed() {
     assert!(!permit.is_revocable() && jobs[0].is_revocable());
     // People have two seats of their own, and no more come from others.
     let mut more: Vec<_> = (0..2).map(|_| flow.arrive(attributes(&user("people")), WorkEstimate::ONE_SEAT)).collect();
-    more.iter_mut().for_each(|person| assert!(poll(person).is_pending()));
+    for person in &mut more {
+        assert!(poll(person).is_pending());
+    }
     for _ in 0..5 {
         clock.advance(AFTER);
         flow.tick();

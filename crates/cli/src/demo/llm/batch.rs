@@ -349,7 +349,7 @@ mod tests {
         for generation in generations {
             assert_eq!(all(generation).await, 50);
         }
-        assert!(began.elapsed() >= Duration::from_millis(50 * 20), "{:?}", began.elapsed());
+        assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
     }
 
     #[tokio::test(start_paused = true)]

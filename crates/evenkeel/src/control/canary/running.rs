@@ -212,6 +212,7 @@ impl FlowControlShared {
             division,
             listeners,
             wait_limit: self.wait_limit(),
+            revoke_after: self.upkeep().revoker.after(),
             // Access logs compare the times of both.
             clock: self.upkeep().clock.clone(),
             exempt_paths: self.exempt_paths.clone(),

@@ -78,7 +78,9 @@ mod tests {
     fn end(api: LlmApi, content_type: &'static str, pieces: &[&str]) -> Option<Bytes> {
         let headers = [(CONTENT_TYPE, HeaderValue::from_static(content_type))].into_iter().collect();
         let mut end = RevokedEnd::new(Some(api), &headers);
-        pieces.iter().for_each(|piece| end.note(piece.as_bytes()));
+        for piece in pieces {
+            end.note(piece.as_bytes());
+        }
         assert_eq!(end.is_within_event(), end.stream.is_some() && end.last_event().is_none());
         end.last_event()
     }
