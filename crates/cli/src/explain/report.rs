@@ -280,6 +280,38 @@ mod tests {
         );
     }
 
+    /// RL-1: the rate of the flow, and how the flow stands with it.
+    #[test]
+    fn rl_1_the_rate_of_a_flow_is_a_line() {
+        let objects = "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: api}
+spec: {type: Limited, limited: {nominalConcurrencyShares: 100, limitResponse: {type: Queue, queuing: {}}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: users, annotations: {evenkeel.dev/rate: 1/s;burst=3}}
+spec:
+  matchingPrecedence: 100
+  priorityLevelConfiguration: {name: api}
+  distinguisherMethod: {type: ByUser}
+  rules:
+  - subjects: [{kind: User, user: {name: '*'}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
+";
+        let preset = Preset::Plain;
+        let flow = FlowControl::builder().preset(preset).drive_by_hand().objects(objects).build();
+        let rules = RequestRules::new(&Config::default().requests, preset).unwrap();
+        let question = Question::new("GET", "/orders", Some("alice".to_owned()), Vec::new()).unwrap();
+        let line = || {
+            let explained = rules.explain(&flow, &question.user(), question.parts()).unwrap();
+            let text = report(&question, &explained, "its own", ColorChoice::Never.paint(&std::io::stdout()));
+            text.lines().find(|line| line.starts_with("rate ")).map(str::to_owned)
+        };
+        assert_eq!(line().unwrap(), "rate         1/s;burst=3; the flow may take 3 at once now");
+    }
+
     #[test]
     fn durations_have_as_many_digits_as_are_known() {
         assert_eq!([0.51, 123.4, 12_345.6].map(duration), ["0.5 ms", "123 ms", "12.3 s"]);

@@ -52,6 +52,31 @@ fn the_recorded_log_has_the_fields_of_the_contract() {
     assert_eq!(report["notes"]["unauthenticated"], 168);
 }
 
+/// AL-8: the limit that was found is in the report, as text and as JSON.
+#[test]
+fn al_8_a_replay_with_auto_tells_the_limit_that_it_found() {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("access.log");
+    let line = |index: u32| {
+        let (second, micros) = (index / 2000, index % 2000 * 500);
+        format!(
+            r#"{{"time":"2026-11-16T10:51:{second:02}.{micros:06}Z","user":"user-{}","groups":["system:authenticated"],"method":"GET","path":"/","schema":"everyone","level":"everyone","seats":1,"waitMs":0,"serviceMs":40,"status":200}}"#,
+            index % 50
+        ) + "\n"
+    };
+    fs::write(&log, (0..16_000).map(line).collect::<String>()).unwrap();
+    let arguments = ["replay", log.to_str().unwrap(), "--preset", "plain", "--concurrency", "auto:10..400"];
+    let report = json(&arguments);
+    let limit = &report["limit"]["after"];
+    assert!(limit["limit"].as_f64().unwrap() > 30.0 && limit["isKnown"].is_boolean(), "{limit}");
+    let changes = limit["changes"].as_array().unwrap();
+    assert!(!changes.is_empty() && changes[0]["reason"].is_string() && report["limit"]["before"].is_null(), "{limit}");
+    let printed = text(&run(&arguments).stdout);
+    assert!(printed.contains("\nLimit at the end, ") && printed.contains("trial "), "{printed}");
+    let fixed = json(&["replay", log.to_str().unwrap(), "--preset", "plain", "--concurrency", "100"]);
+    assert!(fixed["limit"].is_null(), "a number that was set");
+}
+
 /// TL-3, TL-38
 #[test]
 fn a_classification_that_differs_is_a_finding() {

@@ -121,8 +121,9 @@ fn sh_5_requests_that_wait_under_a_canary_that_returns_are_not_lost() {
     let mut permits: Vec<Permit> = Vec::new();
     let mut looks = 0;
     while stage.flow.canary_state().is_some_and(|seen| seen.phase == CanaryPhase::Running) {
-        // Eight at a time, so that four wait.
-        running.extend((0..8).map(|number| stage.arrive(flows[(looks + number) % flows.len()], "/orders")));
+        // Four more than there are seats, so that four always wait.
+        let arriving = if looks == 0 { 8 } else { 4 };
+        running.extend((0..arriving).map(|number| stage.arrive(flows[(looks + number) % flows.len()], "/orders")));
         stage.clock.advance(Duration::from_millis(200));
         permits.clear();
         running.retain_mut(|arrived| {

@@ -17,7 +17,7 @@ use http_body::Frame;
 use http_body_util::BodyExt;
 
 use crate::layer::{Mock, Reply, TestBody, ask, get, send};
-use crate::learnt_costs::{BYTES, TOKENS, controlled, seats_in_use};
+use crate::learnt_costs::{BYTES, TOKENS, controlled, objects, seats_in_use};
 
 /// What a meter was told, in order.
 type Told = Arc<Mutex<Vec<String>>>;
@@ -110,6 +110,25 @@ async fn co_2_a_meter_sees_arrival_progress_and_end() {
     drop(ask(&layer, &letters(&[]), get("/generate")));
     let last = told(&source);
     assert_eq!((last[1].as_str(), last.last().unwrap().as_str()), ("expect Some(400.0)", "drop"));
+}
+
+/// RL-2, CO-2: its level is gone when it has waited for its rate, and it comes to another one with the meter that it had.
+#[tokio::test(start_paused = true)]
+async fn co_2_a_request_whose_level_went_away_keeps_its_meter() {
+    let annotations = format!("{TOKENS}, evenkeel.dev/rate: 1/s;burst=1");
+    let (flow, source) = (controlled(&annotations), Letters::default());
+    let layer = flow.layer(Anonymous).count_cost(source.clone());
+    ask(&layer, &letters(&[10]), get("/generate")).into_body().collect().await.unwrap();
+    told(&source);
+    let mut waiting = send(&layer, &letters(&[150, 250]), get("/generate/700"));
+    assert!(waiting.poll().is_none(), "it waits for its rate");
+    flow.apply(&*objects(&annotations).replace("name: api", "name: other")).unwrap();
+    flow.tick();
+    tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    waiting.now().into_body().collect().await.unwrap();
+    let told = told(&source);
+    assert_eq!(told.iter().filter(|told| told.starts_with("arrive")).count(), 1, "{told:?}");
+    assert!(told.ends_with(&["begin 200", "progress", "progress", "end", "drop"].map(str::to_owned)), "{told:?}");
 }
 
 #[tokio::test(start_paused = true)]

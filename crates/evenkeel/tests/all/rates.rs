@@ -165,6 +165,26 @@ fn rl_2_what_is_left_of_the_wait_limit_is_for_the_seat() {
     drop(seats);
 }
 
+#[test]
+fn rl_2_what_its_level_rejects_after_the_wait_gives_back_what_it_took_of_the_rate() {
+    let (flow, clock) = controlled("evenkeel.dev/rate: 1/s;burst=1", "15s");
+    let rejecting = objects("evenkeel.dev/rate: 1/s;burst=1", "15s")
+        .replace("limitResponse: {type: Queue, queuing: {}}", "limitResponse: {type: Reject}");
+    assert!(rejecting.contains("Reject"));
+    flow.apply(&*rejecting).unwrap();
+    let first = started(arrive(&flow, "alice"));
+    let seats: Vec<_> =
+        (0..20).map(|index| arrive(&flow, &format!("other-{index}"))).map(|mut it| poll(&mut it)).collect();
+    assert!(started_of(&seats) < 20, "all seats are taken");
+    let mut second = arrive(&flow, "alice");
+    assert!(poll(&mut second).is_pending(), "it waits for the rate");
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(rejected(second).reason, Rejection::ConcurrencyLimit);
+    drop((first, seats));
+    drop(started(arrive(&flow, "alice")));
+    assert!(poll(&mut arrive(&flow, "alice")).is_pending(), "that one has taken it");
+}
+
 fn started_of(seats: &[Poll<Result<Permit, Box<Rejected>>>]) -> usize {
     seats.iter().filter(|seat| matches!(seat, Poll::Ready(Ok(_)))).count()
 }

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use evenkeel_gateway::observe::frame::{
-    Delay, Diagnosis, DiagnosisState, Event, EventKind, Flow, Frame, Level, OutCause, PastLevel, Percentiles, Queuing,
-    Schema, Server, Upstream, Utilisation,
+    Delay, Diagnosis, DiagnosisState, Event, EventKind, Flow, FlowCost, Frame, Level, Limit, OutCause, PastLevel,
+    Percentiles, Queuing, Schema, Server, Step, Upstream, Utilisation,
 };
 use insta::assert_snapshot;
 use ratatui::Terminal;
@@ -197,6 +197,51 @@ fn explanations_of_a_level_and_a_flow() {
     let level = shown(&top, 80, 24);
     press(&mut top, [KeyCode::Esc, KeyCode::Char('2'), KeyCode::Enter]);
     assert_snapshot!(level + &shown(&top, 80, 24));
+}
+
+/// AL-7, CO-6: the head tells the limit that finds itself and why it is there, its decisions are among the events, and flows have costs.
+#[test]
+fn al_7_a_limit_and_costs_are_on_the_screen() {
+    let mut frame = frame();
+    frame.server.limit = Some(Limit {
+        seats: 37.2,
+        applied: 37,
+        least: 1,
+        most: 1000,
+        is_known: true,
+        phase: "probing-up".to_owned(),
+        load: "overload".to_owned(),
+        room: 1.0,
+        steps: vec![Step {
+            number: 7,
+            time_ms: frame.time_ms - 2000,
+            from: 20,
+            to: 37,
+            tried: Some(37),
+            text: "trial 20 → 37: elasticity 0.85 ± 0.10: taken".to_owned(),
+        }],
+        ..Limit::default()
+    });
+    let flow = &mut frame.levels[3].flows[1];
+    flow.costs = vec![FlowCost { unit: "tokens".to_owned(), rate: 412.5, expected: 350.0 }];
+    let mut top = Top::new("http://127.0.0.1:9901", Kind::Gateway);
+    top.update(Update::Frame(Box::new(frame)));
+    let page = shown(&top, 200, 40);
+    assert!(page.contains("limit probing up: "), "{page}");
+    assert!(page.contains(", auto)"), "{page}");
+    press(&mut top, typed("2"));
+    let page = shown(&top, 160, 30);
+    let row = page.lines().find(|line| line.contains("shop:web")).unwrap();
+    assert!(page.contains("cost/s") && page.contains("expected/s"), "{page}");
+    assert!(row.contains(" tokens") && row.contains("350"), "{row}");
+    let other = page.lines().find(|line| line.contains("batch-7")).unwrap();
+    assert!(other.trim_end_matches(['"', ' ']).ends_with('-'), "{other}");
+    let events = ['3', '4', '5', '6', '7'].into_iter().map(|digit| {
+        press(&mut top, [KeyCode::Char(digit)]);
+        shown(&top, 120, 30)
+    });
+    let told = events.into_iter().any(|page| page.contains("limit: trial 20 → 37: elasticity 0.85 ± 0.10: taken"));
+    assert!(told, "the decision is among the events");
 }
 
 #[test]

@@ -19,6 +19,9 @@ const OF_MODELS: [(&str, &[&str]); 3] = [
     ("evenkeel_request_cost_expected_total", &["flow_schema", "priority_level", "unit"]),
 ];
 
+/// What a limit shows that has tried another one and has seen the throughput fall.
+const OF_LIMIT: (&str, &[&str]) = ("evenkeel_limit_ceiling_seats", &[]);
+
 /// A query as Grafana sends it.
 fn sent(query: &grafana::Query, job: &str, level: &str) -> String {
     let level = if query.is_for_each_level { level } else { ".+" };
@@ -78,7 +81,7 @@ fn rules_and_queries_find_data_in_a_gateway_and_in_a_kube_apiserver() {
         own.add_made(name, labels);
         kube.add_made(name, labels);
     }
-    for (name, labels) in OF_MODELS.into_iter().chain([OF_FLEET]) {
+    for (name, labels) in OF_MODELS.into_iter().chain([OF_FLEET, OF_LIMIT]) {
         own.add_made(name, labels);
     }
     for query in grafana::queries() {

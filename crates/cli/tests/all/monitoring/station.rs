@@ -58,9 +58,13 @@ const OBJECTS: &str = r#"
   limited: {nominalConcurrencyShares: 20, limitResponse: {type: Queue, queuing: {queues: 1, handSize: 1, queueLengthLimit: 3}}}}}
 "#;
 
+/// The flow of this schema has a rate, and its requests a cost.
+const WITH_RATE: &str = "stranger";
+
 fn schema(name: &str, level: &str) -> String {
+    let annotations = if name == WITH_RATE { "evenkeel.dev/rate: 20/s;burst=1, evenkeel.dev/cost: bytes" } else { "" };
     format!(
-        "---\n{{kind: FlowSchema, apiVersion: flowcontrol.apiserver.k8s.io/v1, metadata: {{name: {name}}}, spec: {{matchingPrecedence: 100, \
+        "---\n{{kind: FlowSchema, apiVersion: flowcontrol.apiserver.k8s.io/v1, metadata: {{name: {name}, annotations: {{{annotations}}}}}, spec: {{matchingPrecedence: 100, \
          priorityLevelConfiguration: {{name: {level}}}, distinguisherMethod: {{type: ByUser}}, \
          rules: [{{subjects: [{{kind: User, user: {{name: {name}}}}}], nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]}}]}}}}\n"
     )

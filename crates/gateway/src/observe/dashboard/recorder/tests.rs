@@ -145,6 +145,47 @@ fn waiting_and_rejected_requests_are_in_the_frame_and_in_the_diagnosis() {
     drop(waiting);
 }
 
+/// RL-1, RL-2: a rate is in the frame with its policy, with how many had to wait for it, and with how many wait now.
+#[test]
+fn rl_2_a_rate_and_what_waits_for_it_are_in_the_frame() {
+    let mut bench = Bench::new(10);
+    let objects = "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: api}
+spec: {type: Limited, limited: {nominalConcurrencyShares: 100, limitResponse: {type: Queue, queuing: {}}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: users, annotations: {evenkeel.dev/rate: 1/s;burst=1}}
+spec:
+  matchingPrecedence: 100
+  priorityLevelConfiguration: {name: api}
+  distinguisherMethod: {type: ByUser}
+  rules:
+  - subjects: [{kind: User, user: {name: '*'}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
+    resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]
+";
+    bench.flow.apply(objects).unwrap();
+    let rate_in = |frame: &Frame| {
+        let level = frame.level("api").unwrap();
+        level.schemas.iter().find(|schema| schema.name == "users").unwrap().flow_rate.clone().unwrap()
+    };
+    let quiet = rate_in(&bench.frame());
+    assert_eq!((&*quiet.policy, quiet.delayed, quiet.waiting), ("1/s;burst=1", 0.0, 0));
+    let mut arrived: Vec<_> = (0..3).map(|_| bench.arrive("alice")).collect();
+    bench.pass(Duration::from_secs(1));
+    let frame = bench.frame();
+    let busy = rate_in(&frame);
+    assert_eq!((busy.delayed, busy.waiting), (2.0, 2), "{busy:?}");
+    assert!(frame.level("everyone").is_none_or(|level| level.schemas.iter().all(|schema| schema.flow_rate.is_none())));
+    arrived.clear();
+    bench.pass(Duration::from_secs(1));
+    let over = rate_in(&bench.frame());
+    assert_eq!((over.delayed, over.waiting), (0.0, 0), "{over:?}");
+}
+
 /// The shares of each flow that waits add up to all that it waited, though a frame lists few flows.
 #[test]
 fn what_is_not_listed_is_waiting_behind_others() {
