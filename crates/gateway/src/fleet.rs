@@ -46,6 +46,11 @@ pub(crate) fn join(flow: &FlowControl, config: &Config) -> Result<(), FleetError
     Ok(())
 }
 
+/// The gateway accepts no connections any more: the others may have what its last requests do not need (FL-11).
+pub(crate) fn give_back(flow: &FlowControl) {
+    flow.drain_fleet();
+}
+
 /// Leaves the fleet, when no request runs any more (FL-11).
 pub(crate) async fn leave(flow: &FlowControl) {
     if flow.fleet_state().is_some() && !flow.leave_fleet(LEAVE_TIME).await {

@@ -152,9 +152,14 @@ pub(crate) fn no_seats() {
 #[cfg(feature = "fleet")]
 pub(crate) fn fleet(event: evenkeel_fleet::MemberEvent) {
     #[cfg(feature = "tracing")]
+    use evenkeel_fleet::MemberEvent;
+    #[cfg(feature = "tracing")]
     match event {
-        evenkeel_fleet::MemberEvent::Registered { .. } => tracing::info!("{event}"),
-        evenkeel_fleet::MemberEvent::RegistrationLost => tracing::warn!("{event}"),
+        MemberEvent::Registered { .. }
+        | MemberEvent::Joined { .. }
+        | MemberEvent::Left { .. }
+        | MemberEvent::SettingsChanged { .. } => tracing::info!("{event}"),
+        MemberEvent::RegistrationLost | MemberEvent::Reclaimed { .. } => tracing::warn!("{event}"),
         // Seats follow the demand many times a minute.
         _ => tracing::debug!("{event}"),
     }

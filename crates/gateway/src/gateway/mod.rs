@@ -380,6 +380,7 @@ impl Gateway {
         // Without its file, no other process can connect to a Unix socket.
         self.socket_files.clear();
         self.stage.send_replace(Stage::Draining);
+        fleet::give_back(self.flow());
         self.end().await
     }
 
@@ -389,6 +390,7 @@ impl Gateway {
         self.socket_files.drain(..).for_each(SocketFile::leave);
         self.admin_pages.clear();
         self.stage.send_replace(Stage::HandedOver);
+        fleet::give_back(self.flow());
     }
 
     /// Ends when the last request has, or when the time for it is over, after [`hand_over`](Self::hand_over).

@@ -111,6 +111,16 @@ impl FlowControl {
         self.shared().fleet_state()
     }
 
+    /// No requests come any more: seats that those which are there do not need are for other instances from now on (FL-11). Call
+    /// [`leave_fleet`](Self::leave_fleet) when they have ended. Without a fleet nothing happens.
+    pub fn drain_fleet(&self) {
+        if let Some(membership) = self.shared().fleet.get()
+            && let Some(fleet) = &*membership.fleet.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            fleet.give_back();
+        }
+    }
+
     /// Gives the seats back to the fleet as requests end, and leaves when none is in use and none waits (FL-11). Tells whether that has
     /// happened within the time; otherwise others have the seats when this instance has been silent for long enough.
     ///
@@ -131,6 +141,11 @@ impl FleetMembership {
     /// The seats of the whole service, as this instance was told.
     pub(crate) fn service_seats(&self) -> i64 {
         i64::try_from(self.service_seats).unwrap_or(i64::MAX)
+    }
+
+    /// Something has happened that the member does not tell of.
+    pub(crate) fn note(&self, event: MemberEvent) {
+        lock(&self.history).note(event);
     }
 }
 

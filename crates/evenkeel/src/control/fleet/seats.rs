@@ -1,6 +1,6 @@
 //! What the fleet allows becomes the seats of the flow control.
 
-use evenkeel_fleet::Allowance;
+use evenkeel_fleet::{Allowance, MemberEvent};
 
 use super::gate::Allowed;
 use crate::control::flow_control::{Change, FlowControlShared};
@@ -21,6 +21,9 @@ impl FlowControlShared {
     pub(crate) fn settle_allowance(&self) {
         if let Some(Allowed { footing, seats, .. }) = self.apply_allowance() {
             trace::fleet_footing(footing, seats);
+            if let Some(membership) = self.fleet.get() {
+                membership.note(MemberEvent::FootingChanged { footing, seats: seats.into() });
+            }
         }
     }
 

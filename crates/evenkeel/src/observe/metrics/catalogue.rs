@@ -92,6 +92,7 @@ metrics! {
     FLEET_INSTANCES: Gauge "evenkeel_fleet_instances" [], "Instances in the ledger of the fleet";
     FLEET_REGISTRATIONS: Counter "evenkeel_fleet_registrations" [], "How often this instance has registered in the fleet";
     FLEET_REVISION: Gauge "evenkeel_fleet_ledger_revision" [], "Revision in etcd of the latest ledger that this instance knows";
+    FLEET_ROUND: Gauge "evenkeel_fleet_round_seconds" [], "How long it took from the publication of a changed load to the next division of the seats, the last time that one followed";
     FLEET_SEATS: Gauge "evenkeel_fleet_seats" [], "Seats of the service, all instances of the fleet together; 0 before the ledger is known";
     DANGLING: Gauge "evenkeel_flow_schema_dangling" ["flow_schema", "priority_level"], "1 for each flow schema that is not used because its priority level is missing; there is no series for the others";
     FLOW_SEATS: Gauge "evenkeel_flow_seats" ["flow", "flow_schema", "priority_level"], "Average number of seats in use within the last minute, for the heaviest flows; all others are flow=\"other\"";

@@ -29,6 +29,7 @@ impl Writer<'_, '_> {
         self.fleet_gauge(names::FLEET_INSTANCES, |fleet| float(fleet.status.instances as u64))?;
         self.fleet_count(names::FLEET_REGISTRATIONS, |fleet| fleet.registrations)?;
         self.fleet_gauge(names::FLEET_REVISION, |fleet| float(fleet.status.ledger_revision))?;
+        self.fleet_gauge(names::FLEET_ROUND, |fleet| fleet.status.round_time.unwrap_or_default().as_secs_f64())?;
         self.fleet_gauge(names::FLEET_SEATS, |fleet| float(fleet.status.seats))
     }
 
