@@ -1,10 +1,12 @@
 //! Everything that can fail, one thing after the other and at random: the service never works on more requests than it has seats.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::bars::is_etcd_missing;
 use super::etcd_proxy::Link;
 use super::gateways::{Gateway, SEATS, Sharing};
+use super::history::Recorder;
 use super::service::Service;
 use crate::etcd_server::EtcdCluster;
 use crate::until::until;
@@ -44,10 +46,12 @@ async fn fl_6_the_service_of_three_gateways_never_gets_more_than_it_has() {
     let mut random = fastrand::Rng::with_seed(seed);
     let (mut etcd, service) = (EtcdCluster::start(size).await, Service::start().await);
     let members = etcd.endpoints();
-    let mut next = 0..;
+    let recorder = Recorder::start(&members);
+    let (mut next, mut registrations) = (0.., BTreeMap::new());
     let mut fleet = Vec::new();
     for number in next.by_ref().take(3) {
         let gateway = Gateway::start(number, &service, &members, FLEET, &["anybody"]).await;
+        registrations.insert(number, gateway.registration().await);
         gateway.clients.want(SEATS);
         fleet.push(gateway);
     }
@@ -63,9 +67,6 @@ async fn fl_6_the_service_of_three_gateways_never_gets_more_than_it_has() {
         Fault::Demand,
     ];
     let (start, mut faults) = (Instant::now(), 0);
-    // A process that is stopped between the last look at its clock and the sending of a request sends it when it goes on: one for each
-    // worker, and each gateway has one (see the end of the specification).
-    let mut most = SEATS;
     let mut order = everything;
     while start.elapsed() < Duration::from_secs(lasts) {
         // All of them once, then all again in another order.
@@ -78,15 +79,17 @@ async fn fl_6_the_service_of_three_gateways_never_gets_more_than_it_has() {
         match fault {
             Fault::Kill => {
                 fleet.remove(at).kill(&service);
-                let gateway = Gateway::start(next.next().unwrap(), &service, &members, FLEET, &["anybody"]).await;
+                let number = next.next().unwrap();
+                let gateway = Gateway::start(number, &service, &members, FLEET, &["anybody"]).await;
+                registrations.insert(number, gateway.registration().await);
                 gateway.clients.want(SEATS);
                 fleet.push(gateway);
             }
             Fault::Stop => {
                 let seconds = if size > 1 { 10 } else { 4 };
-                most = SEATS + 1;
                 fleet[at].stop();
                 tokio::time::sleep(Duration::from_secs(seconds)).await;
+                service.note_going_on(fleet[at].number);
                 fleet[at].go_on();
             }
             Fault::EtcdLeader => {
@@ -111,7 +114,7 @@ async fn fl_6_the_service_of_three_gateways_never_gets_more_than_it_has() {
             Fault::Demand => fleet.iter().for_each(|gateway| gateway.clients.want(random.u64(0..SEATS))),
         }
         tokio::time::sleep(Duration::from_millis(random.u64(0..1000))).await;
-        assert!(service.max().0 <= most, "seed {seed}, {fault:?}: {} in flight", service.max().0);
+        assert!(service.max().0 <= SEATS, "seed {seed}, {fault:?}: {} in flight", service.max().0);
     }
     // Nothing is stuck: the seats come back, less the floors of gateways that were killed a short while ago.
     for gateway in &fleet {
@@ -119,11 +122,25 @@ async fn fl_6_the_service_of_three_gateways_never_gets_more_than_it_has() {
     }
     until("seats in use", || async { (service.in_flight() >= SEATS * 95 / 100).then_some(()) }).await;
     let (max, with_dead) = service.max();
-    let (held, requests, lasted) = service.check_history();
+    let verdict = recorder.check(&service.history(), &registrations);
     println!(
-        "{faults} faults in {} s, {requests} requests: at most {max} of {SEATS} in flight, {with_dead} with those that killed gateways \
-         had sent; the checker of the history finds {held}",
-        lasted.as_secs()
+        "{faults} faults in {} s, {} requests: at most {max} of {SEATS} in flight (bar {SEATS}: {}); apart: {with_dead} with those that \
+         killed gateways had sent, {} with those that were being sent when their gateway was stopped",
+        start.elapsed().as_secs(),
+        verdict.starts,
+        if max <= SEATS { "met" } else { "missed" },
+        service.max_with_late(),
     );
-    assert!(max <= most && held <= i64::try_from(most).unwrap(), "seed {seed}: {max} in flight, {held} in the history");
+    println!(
+        "histories: at most {} of {SEATS} seats held in any ledger, {} of {} starts compared with the ledgers of their time, {} violations \
+         (bar 0: {})",
+        verdict.held_max,
+        verdict.compared,
+        verdict.starts,
+        verdict.violations.len(),
+        if verdict.violations.is_empty() { "met" } else { "missed" },
+    );
+    assert!(max <= SEATS, "seed {seed}: {max} in flight");
+    assert!(verdict.violations.is_empty(), "seed {seed}: {:?}", &verdict.violations[..verdict.violations.len().min(5)]);
+    assert!(verdict.compared > 0, "seed {seed}: no start could be compared with a ledger");
 }

@@ -99,6 +99,17 @@ impl Gateway {
         page
     }
 
+    /// Its first registration in the fleet.
+    pub(super) async fn registration(&self) -> u64 {
+        until("a registration", || async {
+            let fleet = self.fleet().await;
+            let steps = fleet["steps"].as_array()?;
+            let registered = steps.iter().filter_map(|step| step["text"].as_str()?.rsplit_once(" as "));
+            registered.filter_map(|(_, id)| u64::from_str_radix(id, 16).ok()).next()
+        })
+        .await
+    }
+
     /// How it stands in the fleet, by its own account.
     pub(super) async fn fleet(&self) -> serde_json::Value {
         let page = self.page("/debug/status").await;

@@ -10,4 +10,5 @@ mod etcd_proxy;
 #[allow(clippy::print_stdout, reason = "people run these tests to read the figures")]
 mod faults;
 mod gateways;
+mod history;
 mod service;

@@ -8,8 +8,13 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::history::RequestEntry;
+
 /// How long a request takes: shorter than the grace of the fleet, and so long that a busy machine can keep all seats in use.
 const REQUEST: Duration = Duration::from_millis(200);
+
+/// A request that was being sent when its gateway was stopped arrives within this time after the gateway goes on.
+const LATE: Duration = Duration::from_millis(500);
 
 /// A service that counts.
 #[derive(Clone)]
@@ -24,21 +29,17 @@ struct State {
     in_flight: BTreeMap<u64, u64>,
     /// Gateways that were killed. What they had sent runs on, and is counted apart.
     dead: BTreeSet<u64>,
+    /// Gateways that were stopped and go on, and when: the first request of each may be one that was being sent (not modelled, see the end
+    /// of the specification). It is counted apart.
+    going_on: BTreeMap<u64, Instant>,
+    late: u64,
     max: u64,
     max_with_dead: u64,
+    max_with_late: u64,
     /// The time that requests of each tenant have taken.
     seat_time: BTreeMap<String, Duration>,
-    /// Every begin (1) and end (-1), for the checker.
-    history: Vec<Entry>,
-}
-
-/// Something that happened at the service.
-#[derive(Clone, Copy)]
-struct Entry {
-    at: Instant,
-    gateway: u64,
-    change: i64,
-    is_dead: bool,
+    /// Every start and end, for the checker.
+    history: Vec<RequestEntry>,
 }
 
 // === impl Service ===
@@ -78,10 +79,10 @@ impl Service {
             let mut parts = request.split(['/', ' ']).skip(2);
             let gateway: u64 = parts.next().unwrap().parse().unwrap();
             let tenant = parts.next().unwrap().to_owned();
-            self.note(gateway, 1);
+            let is_late = self.begin(gateway);
             let began = Instant::now();
             tokio::time::sleep(REQUEST).await;
-            self.note(gateway, -1);
+            self.end(gateway, is_late);
             *self.state().seat_time.entry(tenant).or_default() += began.elapsed();
             if stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await.is_err() {
                 return;
@@ -89,16 +90,39 @@ impl Service {
         }
     }
 
-    fn note(&self, gateway: u64, change: i64) {
+    /// A request starts. Returns whether it is one that was being sent when its gateway was stopped.
+    fn begin(&self, gateway: u64) -> bool {
         let mut state = self.state();
-        let count = state.in_flight.entry(gateway).or_default();
-        *count = count.checked_add_signed(change).unwrap();
-        let is_dead = state.dead.contains(&gateway);
-        state.history.push(Entry { at: Instant::now(), gateway, change, is_dead });
+        let is_late = state.going_on.remove(&gateway).is_some_and(|at| at.elapsed() < LATE);
+        if is_late {
+            state.late += 1;
+        } else {
+            *state.in_flight.entry(gateway).or_default() += 1;
+        }
+        let is_apart = is_late || state.dead.contains(&gateway);
+        state.history.push(RequestEntry { at: Instant::now(), gateway, change: 1, is_apart });
         let with_dead = state.in_flight.values().sum();
         let living = state.living();
         state.max = state.max.max(living);
         state.max_with_dead = state.max_with_dead.max(with_dead);
+        state.max_with_late = state.max_with_late.max(living + state.late);
+        is_late
+    }
+
+    fn end(&self, gateway: u64, is_late: bool) {
+        let mut state = self.state();
+        if is_late {
+            state.late -= 1;
+        } else if let Some(count) = state.in_flight.get_mut(&gateway) {
+            *count -= 1;
+        }
+        let is_apart = is_late || state.dead.contains(&gateway);
+        state.history.push(RequestEntry { at: Instant::now(), gateway, change: -1, is_apart });
+    }
+
+    /// A gateway that was stopped goes on now.
+    pub(super) fn note_going_on(&self, gateway: u64) {
+        self.state().going_on.insert(gateway, Instant::now());
     }
 
     /// A gateway is about to be killed. Its requests run on; nobody else knows of them.
@@ -106,7 +130,7 @@ impl Service {
         let mut state = self.state();
         state.dead.insert(gateway);
         let left = i64::try_from(state.in_flight.get(&gateway).copied().unwrap_or(0)).unwrap();
-        state.history.push(Entry { at: Instant::now(), gateway, change: -left, is_dead: false });
+        state.history.push(RequestEntry { at: Instant::now(), gateway, change: -left, is_apart: false });
     }
 
     /// What is in flight now.
@@ -124,25 +148,19 @@ impl Service {
         (state.max, state.max_with_dead)
     }
 
+    /// The most that was in flight at a time, with requests that were being sent when their gateway was stopped.
+    pub(super) fn max_with_late(&self) -> u64 {
+        self.state().max_with_late
+    }
+
+    /// Every start and end, in order.
+    pub(super) fn history(&self) -> Vec<RequestEntry> {
+        self.state().history.clone()
+    }
+
     /// The time that the requests of each tenant have taken since this was last asked.
     pub(super) fn take_seat_time(&self) -> BTreeMap<String, Duration> {
         std::mem::take(&mut self.state().seat_time)
-    }
-
-    /// Goes through the whole history once more: the most that was held at any moment, how many requests there were, and for how long.
-    pub(super) fn check_history(&self) -> (i64, usize, Duration) {
-        let history = self.state().history.clone();
-        let (mut held, mut most) = (BTreeMap::<u64, i64>::new(), 0);
-        for entry in &history {
-            // What a dead gateway had sent is taken away at once when it dies.
-            if !entry.is_dead {
-                *held.entry(entry.gateway).or_default() += entry.change;
-                most = most.max(held.values().sum::<i64>());
-            }
-        }
-        let requests = history.iter().filter(|entry| entry.change == 1).count();
-        let lasted = history.first().zip(history.last()).map_or(Duration::ZERO, |(first, last)| last.at - first.at);
-        (most, requests, lasted)
     }
 }
 
