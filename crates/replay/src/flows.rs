@@ -185,9 +185,10 @@ impl Outcomes<Token> for Counter<'_> {
             End::Completed { started, seats, lingers, .. } => {
                 replayed.wait.record(wait);
                 let work = outcome.token.work;
-                // The level may have given it fewer seats than were estimated.
-                let [initial, last] =
-                    [work.initial_seats, work.final_seats].map(|wanted| i128::from(wanted.min(seats)));
+                // The level may have given the request fewer seats than were estimated, and learnt costs may ask for more.
+                let is_learnt = seats > work.max_seats();
+                let held = |wanted: u32| i128::from(if is_learnt { seats } else { wanted.min(seats) });
+                let (initial, last) = (held(work.initial_seats), held(work.final_seats));
                 replayed.seat_time += initial * i128::from(outcome.ended - started) + last * i128::from(lingers);
             }
             End::Rejected { reason, .. } => replayed.rejected[reason_index(reason)] += 1,

@@ -5,6 +5,7 @@ use evenkeel_sim::Histogram;
 use evenkeel_svg::{Bars, Interval, Intervals, escape};
 
 use super::figures::{milliseconds, title};
+use super::incident::IncidentView;
 use super::text::{LEVEL_FIGURES, SIDE_FIGURES, count, heading, level_cells, levels_of, notes, side_cells, side_title};
 use crate::report_page::{self, Levels, each, pictures};
 
@@ -12,8 +13,8 @@ use crate::report_page::{self, Levels, each, pictures};
 const DRAWN: usize = 8;
 const LISTED: usize = 200;
 
-/// The page about these logs.
-pub(super) fn page(logs: &str, report: &Report) -> String {
+/// The page about these logs, or about a dump and what it tells by itself.
+pub(super) fn page(logs: &str, report: &Report, incident: Option<&IncidentView<'_>>) -> String {
     let sides: Vec<&str> = (0..report.sides()).map(|side| side_title(report, side)).collect();
     // What was recorded and each configuration have the same colours in all pictures of flows.
     let names: Vec<&str> = ["recorded"].into_iter().chain(sides.iter().copied()).collect();
@@ -26,6 +27,7 @@ pub(super) fn page(logs: &str, report: &Report) -> String {
     if report.damaged.count() > 0 {
         body += &format!("<p>{} lines could not be read.</p>\n", count(report.damaged.count()));
     }
+    body += &incident.map(IncidentView::html).unwrap_or_default();
     body += "<h2>Flows</h2>\n";
     body += &pictures([rejections(report, &names), waits(report, &names)]);
     body += &flow_table(report);

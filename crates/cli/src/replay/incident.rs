@@ -1,163 +1,281 @@
-//! What a dump of the flight recorder tells by itself: what happened when, and what had changed before it (FR-3).
+//! What a dump of the flight recorder tells by itself, as text, as JSON and as a part of a page (FR-3).
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use evenkeel::flight::{Flight, FlightEnd, FlightRecord};
-use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
+use evenkeel::flight::Flight;
+use evenkeel_engine::time::{Nanos, SECOND};
+use evenkeel_replay::{Delay, Incident};
+use evenkeel_svg::escape;
+use serde::Serialize;
 
 use crate::exit::WrongUsage;
+use crate::report_page;
 use crate::terminal::{Column, Paint, Shade, Table, printable, thousands};
 
-/// What happened in a part of the time.
-#[derive(Debug, Clone, Default)]
-struct Bucket {
+const NOTHING: &str = "The dump has no requests: nothing arrived in its time.";
+const TIME_LINE: &str = "What happened";
+const DELAYS: &str = "Who delayed whom";
+
+/// A dump, and what it tells. Nothing if it has no requests.
+pub(super) struct IncidentView<'a> {
+    flight: &'a Flight,
+    incident: Option<Incident>,
+}
+
+/// The incident as JSON.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct JsonIncident {
+    cause: String,
+    seconds: f64,
+    requests: u64,
+    rejected: u64,
+    missed: u64,
+    seats: i64,
+    is_complete: bool,
+    hides_users: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_rejection: Option<JsonFirstRejection>,
+    time_line: Vec<JsonPart>,
+    delays: Vec<JsonDelay>,
+    agreement: JsonAgreement,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonFirstRejection {
+    after: f64,
+    flow: String,
+    level: String,
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_change: Option<JsonChange>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonChange {
+    after: f64,
+    what: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonPart {
+    after: f64,
     arrived: u64,
     rejected: u64,
-    /// Seat-time by level, and by flow.
-    seat_time: BTreeMap<u16, Nanos>,
-    by_flow: BTreeMap<u32, Nanos>,
-    /// Time that requests waited.
-    waiting: Nanos,
-    longest_wait: Nanos,
+    longest_wait: f64,
+    seats: BTreeMap<String, f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_seats: Option<String>,
 }
 
-/// The time is divided into so many parts.
-const PARTS: i64 = 20;
-/// So many levels have a column.
-const LEVELS_MAX: usize = 4;
+#[derive(Debug, Serialize)]
+struct JsonDelay {
+    flow: String,
+    level: String,
+    waited: f64,
+    by: Vec<JsonDelayer>,
+}
 
-/// What happened.
-pub(super) fn text(flight: &Flight, paint: Paint) -> Result<String> {
-    let header = &flight.header;
-    let Some(first) = flight.records.first() else {
-        return Ok("The dump has no requests: nothing arrived in its time.\n".to_owned());
-    };
-    let begin = first.at;
-    let end = flight.records.iter().map(end_of).max().unwrap_or(begin).max(begin + 1);
-    let is_rejected = |record: &&FlightRecord| matches!(record.end, FlightEnd::Rejected(_));
-    let rejected = flight.records.iter().filter(is_rejected).count();
-    let mut text = format!(
-        "{} requests in {:.1} s, {} rejected, {} seats ({})\n",
-        thousands(flight.records.len()),
-        seconds(end - begin),
-        thousands(rejected),
-        header.seats,
-        printable(&header.cause)
-    );
-    if let Some(first) = flight.records.iter().find(is_rejected) {
-        let FlightEnd::Rejected(reason) = first.end else { return Ok(text) };
-        let at = first.at + first.waited;
-        let (level, flow) = (level_name(flight, first.level), flow_name(flight, first.request));
-        text += &format!(
-            "first rejection after {:.3} s: {} in level {} ({})\n",
-            seconds(at - begin),
-            printable(flow),
-            printable(level),
-            reason.as_str()
-        );
-        let before = header.changes.iter().rfind(|change| change.at <= at);
-        text += &match before {
-            Some(change) => {
-                format!(
-                    "last change before it, after {:.3} s: {}\n",
-                    seconds(change.at - begin),
-                    printable(&change.what)
-                )
+#[derive(Debug, Serialize)]
+struct JsonDelayer {
+    flow: String,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize, Default)]
+struct JsonAgreement {
+    requests: u64,
+    same: u64,
+}
+
+// === impl IncidentView ===
+
+impl<'a> IncidentView<'a> {
+    pub(super) fn new(flight: &'a Flight) -> Result<Self> {
+        let incident = Incident::new(flight)
+            .map_err(|problems| WrongUsage(format!("the objects of the dump cannot be read: {problems}")))?;
+        Ok(Self { flight, incident })
+    }
+
+    /// For people.
+    pub(super) fn text(&self, paint: Paint) -> String {
+        let Some(incident) = &self.incident else { return format!("{NOTHING}\n") };
+        let mut text = self.sentences(incident).iter().map(|line| printable(line) + "\n").collect::<String>();
+        let mut section = |title: &str, (titles, rows): (Vec<String>, Vec<Vec<String>>)| {
+            text += &format!("\n{}\n", paint.text(Shade::Strong, title));
+            let (last, first) = titles.split_last().map_or((None, &titles[..]), |(last, first)| (Some(last), first));
+            let mut columns: Vec<Column> = first.iter().map(|title| Column::right(printable(title))).collect();
+            columns.extend(last.map(|title| Column::left(printable(title))));
+            let mut table = Table::new(columns);
+            table.ruler();
+            for row in rows {
+                table.row(row.iter().map(|cell| printable(cell)));
             }
-            None => "nothing was changed before it\n".to_owned(),
+            text += &table.render();
         };
+        section(TIME_LINE, time_line(incident));
+        if !incident.delays.is_empty() {
+            section(DELAYS, delays(&incident.delays));
+        }
+        text + &format!("\n{}\n\n", self.agreement(incident))
     }
-    if header.hides_users {
-        text += "users are hidden: hashes stand for their names (flightRecorder.users)\n";
-    }
-    text += &format!("\n{}\n", paint.text(Shade::Strong, "What happened"));
-    text += &time_line(flight, begin, end).render();
-    let agreement = evenkeel_replay::decide_again(flight)
-        .map_err(|problems| WrongUsage(format!("the objects of the dump cannot be read: {problems}")))?;
-    text += &format!(
-        "\nDecided again under its own objects: {} of {} requests start or are rejected at the same moment{}.\n\n",
-        thousands(usize::try_from(agreement.same).unwrap_or(usize::MAX)),
-        thousands(usize::try_from(agreement.requests).unwrap_or(usize::MAX)),
-        if header.is_complete { "" } else { " (the dump does not know what was there before it began)" }
-    );
-    Ok(text)
-}
 
-/// A row for each part of the time.
-fn time_line(flight: &Flight, begin: Nanos, end: Nanos) -> Table {
-    let width = (end - begin).div_euclid(PARTS).max(MILLISECOND);
-    let mut buckets = vec![Bucket::default(); usize::try_from((end - begin) / width + 1).unwrap_or(1)];
-    let of = |at: Nanos| usize::try_from((at - begin) / width).unwrap_or(0);
-    for record in &flight.records {
-        let last = buckets.len() - 1;
-        buckets[of(record.at).min(last)].arrived += 1;
-        let started = record.at + record.waited;
-        let ended = &mut buckets[of(started).min(last)];
-        ended.waiting += record.waited;
-        ended.longest_wait = ended.longest_wait.max(record.waited);
-        match record.end {
-            FlightEnd::Rejected(_) => ended.rejected += 1,
-            FlightEnd::Finished { ran } => {
-                let seats = Nanos::from(record.work.max_seats());
-                for (number, bucket) in
-                    buckets.iter_mut().enumerate().skip(of(started)).take(of(started + ran) - of(started) + 1)
-                {
-                    let from = begin + Nanos::try_from(number).unwrap_or(0) * width;
-                    let time = ((started + ran).min(from + width) - started.max(from)).max(0) * seats;
-                    *bucket.seat_time.entry(record.level).or_default() += time;
-                    *bucket.by_flow.entry(record.request).or_default() += time;
-                }
+    /// The same as a part of a page.
+    pub(super) fn html(&self) -> String {
+        let Some(incident) = &self.incident else { return format!("<p>{NOTHING}</p>\n") };
+        let paragraphs: Vec<String> =
+            self.sentences(incident).iter().map(|line| format!("<p>{}</p>\n", escape(line))).collect();
+        let mut html = paragraphs.concat();
+        let mut section = |title: &str, (titles, rows): (Vec<String>, Vec<Vec<String>>)| {
+            let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+            let rows = rows.into_iter().filter_map(|mut row| (!row.is_empty()).then(|| (row.remove(0), row)));
+            html += &format!("<h2>{title}</h2>\n{}", report_page::table(&titles, rows));
+        };
+        section(TIME_LINE, time_line(incident));
+        if !incident.delays.is_empty() {
+            section(DELAYS, delays(&incident.delays));
+        }
+        html + &format!("<p>{}</p>\n", escape(&self.agreement(incident)))
+    }
+
+    pub(super) fn json(&self) -> JsonIncident {
+        let header = &self.flight.header;
+        let of = |each: &dyn Fn(&Incident) -> u64| self.incident.as_ref().map_or(0, each);
+        let incident = self.incident.as_ref();
+        JsonIncident {
+            cause: header.cause.clone(),
+            seconds: incident.map_or(0.0, |incident| seconds(incident.length)),
+            requests: of(&|incident| incident.requests),
+            rejected: of(&|incident| incident.rejected),
+            missed: header.missed,
+            seats: header.seats,
+            is_complete: header.is_complete,
+            hides_users: header.hides_users,
+            first_rejection: incident.and_then(|incident| {
+                let first = incident.first_rejection.as_ref()?;
+                let change = first.change.as_ref();
+                Some(JsonFirstRejection {
+                    after: seconds(first.after),
+                    flow: first.flow.clone(),
+                    level: first.level.clone(),
+                    reason: first.reason.as_str(),
+                    last_change: change.map(|(after, what)| JsonChange { after: seconds(*after), what: what.clone() }),
+                })
+            }),
+            time_line: incident.map_or_else(Vec::new, json_parts),
+            delays: incident.map_or_else(Vec::new, |incident| incident.delays.iter().map(JsonDelay::new).collect()),
+            agreement: incident.map_or_else(JsonAgreement::default, |incident| JsonAgreement {
+                requests: incident.agreement.requests,
+                same: incident.agreement.same,
+            }),
+        }
+    }
+
+    fn sentences(&self, incident: &Incident) -> Vec<String> {
+        let header = &self.flight.header;
+        let mut lines = vec![format!(
+            "{} requests in {:.1} s, {} rejected, {} seats ({})",
+            count(incident.requests),
+            seconds(incident.length),
+            count(incident.rejected),
+            header.seats,
+            header.cause
+        )];
+        if let Some(first) = &incident.first_rejection {
+            lines.push(format!(
+                "first rejection after {:.3} s: {} in level {} ({})",
+                seconds(first.after),
+                first.flow,
+                first.level,
+                first.reason.as_str()
+            ));
+            lines.push(match &first.change {
+                Some((after, what)) => format!("last change before it, after {:.3} s: {what}", seconds(*after)),
+                None => "nothing was changed before it".to_owned(),
+            });
+        }
+        if header.missed > 0 {
+            lines.push(format!("{} requests could not be recorded", count(header.missed)));
+        }
+        if header.hides_users {
+            lines.push("users are hidden: hashes stand for their names (flightRecorder.users)".to_owned());
+        }
+        lines
+    }
+
+    fn agreement(&self, incident: &Incident) -> String {
+        format!(
+            "Decided again under its own objects: {} of {} requests start or are rejected at the same moment{}.",
+            count(incident.agreement.same),
+            count(incident.agreement.requests),
+            if self.flight.header.is_complete {
+                ""
+            } else {
+                " (the dump does not know what was there before it began)"
             }
-            FlightEnd::Open { .. } => {}
-        }
+        )
     }
-    let mut levels: BTreeMap<u16, Nanos> = BTreeMap::new();
-    buckets
-        .iter()
-        .flat_map(|bucket| &bucket.seat_time)
-        .for_each(|(level, time)| *levels.entry(*level).or_default() += time);
-    let mut levels: Vec<(u16, Nanos)> = levels.into_iter().collect();
-    levels.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    levels.truncate(LEVELS_MAX);
-    let mut columns = vec![Column::right("after"), Column::right("arrived"), Column::right("rejected")];
-    columns.push(Column::right("longest wait"));
-    columns.extend(
-        levels.iter().map(|(level, _)| Column::right(format!("seats of {}", printable(level_name(flight, *level))))),
-    );
-    columns.push(Column::left("most seats"));
-    let mut table = Table::new(columns);
-    table.ruler();
-    for (number, bucket) in buckets.iter().enumerate() {
-        let after = Nanos::try_from(number).unwrap_or(0) * width;
-        let mut row = vec![format!("{:.2} s", seconds(after)), bucket.arrived.to_string(), bucket.rejected.to_string()];
-        row.push(format!("{:.1} ms", seconds(bucket.longest_wait) * 1000.0));
-        for (level, _) in &levels {
-            let time = bucket.seat_time.get(level).copied().unwrap_or(0);
-            row.push(format!("{:.1}", seconds(time) / seconds(width)));
-        }
-        let most = bucket.by_flow.iter().max_by_key(|(_, time)| **time);
-        row.push(most.map_or_else(String::new, |(request, _)| printable(flow_name(flight, *request)).into_owned()));
-        table.row(row);
-    }
-    table
 }
 
-fn end_of(record: &FlightRecord) -> Nanos {
-    let ran = if let FlightEnd::Finished { ran } = record.end { ran } else { 0 };
-    record.at + record.waited + ran
+/// The titles and rows of the time line.
+fn time_line(incident: &Incident) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut titles: Vec<String> = ["after", "arrived", "rejected", "longest wait"].map(str::to_owned).into();
+    titles.extend(incident.levels.iter().map(|level| format!("seats of {level}")));
+    titles.push("most seats".to_owned());
+    let rows = incident.parts.iter().map(|part| {
+        let mut row = vec![
+            format!("{:.2} s", seconds(part.after)),
+            part.arrived.to_string(),
+            part.rejected.to_string(),
+            format!("{:.1} ms", seconds(part.longest_wait) * 1000.0),
+        ];
+        row.extend(part.seats.iter().map(|seats| format!("{seats:.1}")));
+        row.push(part.most_seats.clone().unwrap_or_default());
+        row
+    });
+    (titles, rows.collect())
 }
 
-fn level_name(flight: &Flight, level: u16) -> &str {
-    flight.header.levels.get(usize::from(level)).map_or("", String::as_str)
+/// The titles and rows of those that waited.
+fn delays(delays: &[Delay]) -> (Vec<String>, Vec<Vec<String>>) {
+    let titles = ["flow", "level", "waited", "while seats were taken by"].map(str::to_owned).into();
+    let rows = delays.iter().map(|delay| {
+        let part = |time: Nanos| seconds(time) / seconds(delay.waited).max(f64::MIN_POSITIVE) * 100.0;
+        let by: Vec<String> = delay.by.iter().map(|(flow, time)| format!("{flow} {:.0} %", part(*time))).collect();
+        vec![delay.flow.clone(), delay.level.clone(), format!("{:.2} s", seconds(delay.waited)), by.join(", ")]
+    });
+    (titles, rows.collect())
 }
 
-fn flow_name(flight: &Flight, request: u32) -> &str {
-    let request = flight.header.requests.get(request as usize);
-    request.map_or("", |request| if request.flow.is_empty() { &request.flow_schema } else { &request.flow })
+fn json_parts(incident: &Incident) -> Vec<JsonPart> {
+    let parts = incident.parts.iter().map(|part| JsonPart {
+        after: seconds(part.after),
+        arrived: part.arrived,
+        rejected: part.rejected,
+        longest_wait: seconds(part.longest_wait) * 1000.0,
+        seats: incident.levels.iter().cloned().zip(part.seats.iter().copied()).collect(),
+        most_seats: part.most_seats.clone(),
+    });
+    parts.collect()
+}
+
+fn count(number: u64) -> String {
+    thousands(usize::try_from(number).unwrap_or(usize::MAX))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
 fn seconds(time: Nanos) -> f64 {
     time as f64 / SECOND as f64
+}
+
+// === impl JsonDelay ===
+
+impl JsonDelay {
+    fn new(delay: &Delay) -> Self {
+        let by = delay.by.iter().map(|(flow, time)| JsonDelayer { flow: flow.clone(), seconds: seconds(*time) });
+        Self { flow: delay.flow.clone(), level: delay.level.clone(), waited: seconds(delay.waited), by: by.collect() }
+    }
 }

@@ -8,9 +8,10 @@ use evenkeel_sim::{Histogram, LevelRecord, REASONS};
 use serde::Serialize;
 
 use super::figures::{milliseconds, utilisation};
+use super::incident::JsonIncident;
 
 /// The fields, and what they mean. `flows[]` and `levels[]` have one entry for each flow and level.
-pub(crate) const FIELDS: [(&str, &str); 19] = [
+pub(crate) const FIELDS: [(&str, &str); 25] = [
     ("lines", "lines or events that were read"),
     ("requests", "requests that were replayed"),
     ("damaged", "lines that could not be read"),
@@ -45,6 +46,27 @@ pub(crate) const FIELDS: [(&str, &str); 19] = [
         "with `--concurrency auto`: the `limit` at the end, whether it `isKnown`, and its latest `changes` (`at` in seconds, `from`, `to`, `reason`)",
     ),
     ("notes", "assumptions and omissions, in numbers of requests"),
+    (
+        "incident",
+        "of a dump only: `cause`, `seconds`, `requests`, `rejected`, `missed` (not recorded), `seats`, `isComplete`, `hidesUsers`",
+    ),
+    (
+        "incident.firstRejection",
+        "`after` (seconds), `flow`, `level`, `reason`, and `lastChange` before it (`after`, `what`); absent without rejections",
+    ),
+    (
+        "incident.timeLine[]",
+        "parts of the time: `after` (seconds), `arrived`, `rejected`, `longestWait` (milliseconds), `seats` by level (a mean), `mostSeats` (a flow)",
+    ),
+    ("incident.delays[]", "the flows that waited for longest: `flow`, `level`, `waited` (seconds of all requests)"),
+    (
+        "incident.delays[].by[]",
+        "who had the seats of the level meanwhile: `flow`, and its part of `waited` in `seconds`",
+    ),
+    (
+        "incident.agreement",
+        "of `requests`, how many start or are rejected at the `same` moment under the dump's objects",
+    ),
 ];
 
 #[derive(Debug, Serialize)]
@@ -61,6 +83,8 @@ pub(crate) struct JsonReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<JsonLimit>,
     notes: JsonNotes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incident: Option<JsonIncident>,
 }
 
 #[derive(Debug, Serialize)]
@@ -212,7 +236,13 @@ impl JsonReport {
             levels: levels(report),
             limit: limit(report),
             notes: JsonNotes::new(&report.notes),
+            incident: None,
         }
+    }
+
+    /// The report about a dump.
+    pub(super) fn with_incident(self, incident: JsonIncident) -> Self {
+        Self { incident: Some(incident), ..self }
     }
 }
 

@@ -29,6 +29,7 @@ use crate::report_page;
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, width};
 use crate::tool_settings::ToolSettings;
 use crate::usage::concurrency;
+use incident::IncidentView;
 pub(crate) use json::FIELDS;
 use progress::Progress;
 use settings_routes::SettingsRoutes;
@@ -176,7 +177,7 @@ impl Replay {
         print(&self.text(&report)?)?;
         if let Some(file) = &self.report {
             let names: Vec<_> = self.logs.iter().map(|log| log.display().to_string()).collect();
-            report_page::write(file, &html::page(&names.join(", "), &report))?;
+            report_page::write(file, &html::page(&names.join(", "), &report, None))?;
         }
         let is_different = self.truth.is_some() && report.comparison.agree < report.comparison.compared;
         Ok(if is_different { Exit::Failure } else { Exit::Success })
@@ -216,14 +217,13 @@ impl Replay {
         run.read_flight(&flight);
         let report = run.finish();
         file.tell_services(self.concurrency.as_ref());
-        let mut text = self.text(&report)?;
-        if self.output == OutputFormat::Text {
-            let paint = self.color.paint(&io::stdout());
-            text = incident::text(&flight, paint)? + &text;
-        }
-        print(&text)?;
+        let incident = IncidentView::new(&flight)?;
+        print(&match self.output {
+            OutputFormat::Text => incident.text(self.color.paint(&io::stdout())) + &self.text(&report)?,
+            OutputFormat::Json => pretty_json(&json::JsonReport::new(&report).with_incident(incident.json()))?,
+        })?;
         if let Some(file) = &self.report {
-            report_page::write(file, &html::page(&log.display().to_string(), &report))?;
+            report_page::write(file, &html::page(&log.display().to_string(), &report, Some(&incident)))?;
         }
         Ok(Exit::Success)
     }

@@ -4,10 +4,14 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::process::Stdio;
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenkeel::clock::ManualClock;
+use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -65,7 +69,10 @@ fn al_8_a_replay_with_auto_tells_the_limit_that_it_found() {
         ) + "\n"
     };
     fs::write(&log, (0..16_000).map(line).collect::<String>()).unwrap();
-    let arguments = ["replay", log.to_str().unwrap(), "--preset", "plain", "--concurrency", "auto:10..400"];
+    let objects = folder.path().join("objects.yaml");
+    fs::write(&objects, "levels: {everyone: {share: 1}}\nmatch: [{level: everyone}]\n").unwrap();
+    let replayed = ["replay", log.to_str().unwrap(), "--objects", objects.to_str().unwrap(), "--preset", "plain"];
+    let arguments = [&replayed[..], &["--concurrency", "auto:10..400"]].concat();
     let report = json(&arguments);
     let limit = &report["limit"]["after"];
     assert!(limit["limit"].as_f64().unwrap() > 30.0 && limit["isKnown"].is_boolean(), "{limit}");
@@ -73,7 +80,7 @@ fn al_8_a_replay_with_auto_tells_the_limit_that_it_found() {
     assert!(!changes.is_empty() && changes[0]["reason"].is_string() && report["limit"]["before"].is_null(), "{limit}");
     let printed = text(&run(&arguments).stdout);
     assert!(printed.contains("\nLimit at the end, ") && printed.contains("trial "), "{printed}");
-    let fixed = json(&["replay", log.to_str().unwrap(), "--preset", "plain", "--concurrency", "100"]);
+    let fixed = json(&[&replayed[..], &["--concurrency", "100"]].concat());
     assert!(fixed["limit"].is_null(), "a number that was set");
 }
 
@@ -338,4 +345,87 @@ fn a_damaged_dump_is_not_taken_for_a_log() {
             assert!(told.contains("incident.ekf: byte 0: ") && told.contains(expected), "{told}");
         }
     }
+}
+
+// === A dump of the flight recorder ===
+
+/// Twenty times, a greedy tenant has the only seat, and a polite one waits for it. At last there is a crowd.
+fn dump(folder: &TempDir) -> String {
+    let clock = ManualClock::new();
+    let objects = "{levels: {all: {share: 1, queue: 3, perClient: 3, wait: 10s}}, match: [{level: all}]}";
+    let flow = FlowControl::builder().server_concurrency(1).objects(objects).manual_clock(clock.clone()).build();
+    flow.record(1 << 20);
+    let arrive = |user: &str| {
+        let (user, request) = (User::new(user, [""; 0]), RequestInfo::for_path("get", "/orders"));
+        flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT)
+    };
+    let permit = |arrived: &mut evenkeel::request::Arrived| match Pin::new(arrived)
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(permit) => permit.unwrap(),
+        Poll::Pending => panic!("it waits"),
+    };
+    for _ in 0..20 {
+        let (mut greedy, mut polite) = (arrive("greedy"), arrive("polite"));
+        let running = permit(&mut greedy);
+        clock.advance(Duration::from_millis(100));
+        drop(running);
+        let running = permit(&mut polite);
+        clock.advance(Duration::from_millis(10));
+        drop(running);
+        clock.advance(Duration::from_millis(5));
+    }
+    flow.set_server_concurrency(2);
+    let crowd: Vec<_> = (0..8).map(|_| arrive("polite")).collect();
+    clock.advance(Duration::from_millis(1));
+    drop(crowd);
+    let file = folder.path().join("incident.ekf");
+    fs::write(&file, flow.flight(Duration::from_secs(60), "a test").unwrap().to_bytes()).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// FR-3
+#[test]
+fn fr_3_a_dump_tells_what_happened_and_who_delayed_whom() {
+    let folder = TempDir::new().unwrap();
+    let (dump, page) = (dump(&folder), folder.path().join("report.html"));
+    let output = run(&["replay", &dump, "--report", page.to_str().unwrap()]);
+    let printed = text(&output.stdout);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{printed}");
+    let told = [
+        "48 requests in 2.3 s",
+        "first rejection after 2.300 s: polite in level all (queue-full)",
+        "last change before it, after 2.300 s: 1 seats became 2",
+        "What happened",
+        "Who delayed whom",
+        "greedy 99 %",
+        "Decided again under its own objects: ",
+    ];
+    let html = fs::read_to_string(page).unwrap();
+    for part in told {
+        assert!(printed.contains(part), "{part}: {printed}");
+        assert!(html.contains(part), "{part}: {html}");
+    }
+
+    let report = json(&["replay", &dump]);
+    let incident = &report["incident"];
+    assert_eq!(
+        (&incident["requests"], &incident["isComplete"], &incident["missed"]),
+        (&48.into(), &true.into(), &0.into())
+    );
+    assert_eq!(incident["firstRejection"]["lastChange"]["what"], "1 seats became 2");
+    let parts = incident["timeLine"].as_array().unwrap();
+    assert_eq!(parts.iter().map(|part| part["arrived"].as_u64().unwrap()).sum::<u64>(), 48);
+    let delay = &incident["delays"][0];
+    assert_eq!((&delay["flow"], &delay["by"][0]["flow"]), (&"polite".into(), &"greedy".into()));
+    let [waited, by] = [&delay["waited"], &delay["by"][0]["seconds"]].map(|seconds| seconds.as_f64().unwrap());
+    assert!((waited - 2.0).abs() < 0.01 && (by - 2.0).abs() < 0.05, "{delay}");
+    assert_eq!(incident["agreement"]["same"], incident["agreement"]["requests"], "{incident}");
+
+    // Under other objects, and as a workload.
+    let other = folder.path().join("other.yaml");
+    fs::write(&other, "{levels: {all: {share: 1, queue: 50}}, match: [{level: all}]}").unwrap();
+    let compared = json(&["replay", &dump, "--objects", other.to_str().unwrap()]);
+    assert!(compared["flows"][0]["before"].is_object() && compared["incident"].is_object());
+    assert_eq!(run(&["simulate", &dump]).status.code(), Some(0));
 }

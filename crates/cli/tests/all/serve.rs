@@ -568,3 +568,45 @@ fn without_its_store_and_without_a_copy_the_gateway_says_what_to_do() {
     // What redb asserts of its file is in the error, and not printed before it.
     assert!(!said.contains("panicked at"), "{said}");
 }
+
+/// EP-6: without `--upstream` it only decides, opens no port for clients, and says where Envoy may ask.
+#[test]
+fn it_decides_for_an_envoy() {
+    let mut gateway = Running::start(&["serve", "--ext-proc", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+    let line = gateway.line_with("ready: ");
+    let (envoy, admin) = (address_after(&line, "deciding for Envoy on "), address_after(&line, "admin on "));
+    assert!(!line.contains("listening on"), "{line}");
+    assert!(get(admin, "/metrics").1.contains("evenkeel_ext_proc_requests_total{outcome=\"started\"} 0"));
+    // It speaks HTTP/2 there: the first frame is that of its settings.
+    let mut stream = TcpStream::connect(envoy).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(head[3], 4);
+    drop(stream);
+    gateway.signal("TERM");
+    assert!(gateway.end().0.success());
+}
+
+/// FR-2, FR-3: SIGUSR1 takes a dump, and the tools read it.
+#[test]
+fn fr_2_a_signal_takes_a_dump_that_the_tools_read() {
+    let (upstream, folder) = (Upstream::start(), TempDir::new().unwrap());
+    let settings = folder.path().join("evenkeel.yaml");
+    let dumps = folder.path().join("dumps");
+    fs::write(&settings, format!("flightRecorder: {{directory: '{}'}}\n", path(&dumps))).unwrap();
+    let mut served = serve(&upstream, &["--config", path(&settings), "--concurrency", "5"]);
+    for _ in 0..3 {
+        assert_eq!(get(served.address, "/orders").0, 200);
+    }
+    served.gateway.signal("USR1");
+    let line = served.gateway.line_with("flight recorder: wrote ");
+    let dump = line.split("wrote ").nth(1).and_then(|rest| rest.split(" (").next()).unwrap();
+    assert!(dump.starts_with(path(&dumps)) && dump.ends_with("-signal.ekf"), "{line}");
+    for (command, told) in [("replay", "3 requests in "), ("simulate", "")] {
+        let output = run(&[command, dump]);
+        let printed = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{command}: {}", text(&output.stderr));
+        assert!(printed.contains(told), "{printed}");
+    }
+}

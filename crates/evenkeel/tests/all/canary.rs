@@ -190,7 +190,9 @@ fn what_cannot_be_a_canary_says_why() {
 #[tokio::test]
 async fn a_canary_is_looked_after_where_the_flow_control_is() {
     let flow = FlowControl::builder().server_concurrency(2).objects(OLD).wait_limit(Duration::from_millis(50)).build();
-    flow.canary(NEW, CanarySettings { percent: 50, ..CanarySettings::default() }).unwrap();
+    // Half of the requests are rejected, which must not end the canary.
+    let bounds = CanaryBounds { rejected: 1.0, ..CanaryBounds::default() };
+    flow.canary(NEW, CanarySettings { percent: 50, bounds, ..CanarySettings::default() }).unwrap();
     let request = RequestInfo::for_path("get", "/orders");
     let mut waited = 0;
     for user in 0..20 {

@@ -56,7 +56,8 @@ async fn lm_1_any_body_reaches_the_upstream_as_it_is() {
             client.stream.write_all(&body).await.unwrap();
         }
     });
-    let running = start(settings(echo.await.address)).await;
+    let echo = echo.await;
+    let running = start(settings(echo.address)).await;
     for (what, body) in hostile() {
         for path in ["/v1/chat/completions", "/v1/messages", "/api/generate"] {
             let mut client = Client::connect(running.address).await;
@@ -92,7 +93,8 @@ async fn lm_5_any_response_reaches_the_client_as_it_is() {
             }
         }
     });
-    let running = start(settings(upstream.await.address)).await;
+    let upstream = upstream.await;
+    let running = start(settings(upstream.address)).await;
     for (number, stream) in streams.iter().enumerate() {
         for content_type in ["text/event-stream", "application/json", "application/x-ndjson"] {
             let mut client = Client::connect(running.address).await;
@@ -127,7 +129,8 @@ async fn lm_5_a_stream_that_breaks_off_breaks_off_for_its_client() {
         };
         client.send(&format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{framing}")).await;
     });
-    let running = start(settings(upstream.await.address)).await;
+    let upstream = upstream.await;
+    let running = start(settings(upstream.address)).await;
     for _ in 0..3 {
         let mut client = Client::connect(running.address).await;
         client.send("POST /v1/chat/completions HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 2\r\n\r\n{}").await;

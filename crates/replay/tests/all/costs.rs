@@ -82,7 +82,7 @@ struct Numbered {
 impl Routes for Numbered {
     fn find(&self, method: &str, target: &str) -> Option<RoutedRequest> {
         Some(RoutedRequest {
-            info: RequestInfo::for_path(&method.to_lowercase(), target).into_owned(),
+            info: RequestInfo::for_path(method.to_lowercase(), target).into_owned(),
             work: WorkEstimate::ONE_SEAT,
             occupancy: Occupancy::ToTheEnd,
             wait_limit: None,

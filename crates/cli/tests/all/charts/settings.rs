@@ -222,3 +222,30 @@ fn settings_and_objects_of_users_arrive_unchanged() {
     // With the API, the objects are the API's, unless there are files of them.
     assert!(!arguments(helm.render("fleet", &[]).container()).iter().any(|flag| flag.starts_with("--objects")));
 }
+
+/// EP-7: with `extProc`, Envoy reaches the gateway by its Service, and a gateway without upstreams has no port for clients.
+#[test]
+fn ep_7_envoy_may_ask_the_gateway_of_the_chart() {
+    let Some(helm) = Helm::find() else { return };
+    let envoy = "networkPolicy.extProc[0].namespaceSelector.matchLabels.envoy=yes";
+    let ports_of = |rendered: &Rendered| {
+        let services = rendered.of_kind("Service").flat_map(|service| list(&service["spec"]["ports"]));
+        services.map(|port| string(&port["name"]).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ports_of(&helm.render("gateway", &[])), ["https", "admin"]);
+    let both = helm.render("gateway", &["extProc.enabled=true", envoy, "settings.extProc.statuses=true"]);
+    assert_eq!(ports_of(&both), ["https", "grpc-ext-proc", "admin"]);
+    let config = settings(&both).unwrap().ext_proc.unwrap();
+    assert_eq!((config.address, config.statuses), ("0.0.0.0:9902".parse().unwrap(), true));
+    let policy = both.of_kind("NetworkPolicy").next().unwrap();
+    let admits = |rule: &Value| list(&rule["ports"]).iter().any(|port| port["port"] == "grpc-ext-proc");
+    assert!(list(&policy["spec"]["ingress"]).iter().any(admits));
+
+    let alone = helm.render("gateway", &["extProc.enabled=true", "upstreams=null"]);
+    assert_eq!(ports_of(&alone), ["grpc-ext-proc", "admin"]);
+    let config = settings(&alone).unwrap();
+    assert!(config.upstreams.is_empty() && config.ext_proc.is_some());
+    let fault =
+        helm.try_render("gateway", &["extProc.enabled=true", "settings.extProc.address=0.0.0.0:1"]).unwrap_err();
+    assert!(fault.contains("use extProc.enabled and ports.extProc"), "{fault}");
+}

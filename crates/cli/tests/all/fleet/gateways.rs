@@ -104,8 +104,8 @@ impl Gateway {
         until("a registration", || async {
             let fleet = self.fleet().await;
             let steps = fleet["steps"].as_array()?;
-            let registered = steps.iter().filter_map(|step| step["text"].as_str()?.rsplit_once(" as "));
-            registered.filter_map(|(_, id)| u64::from_str_radix(id, 16).ok()).next()
+            let mut registered = steps.iter().filter_map(|step| step["text"].as_str()?.rsplit_once(" as "));
+            registered.find_map(|(_, id)| u64::from_str_radix(id, 16).ok())
         })
         .await
     }

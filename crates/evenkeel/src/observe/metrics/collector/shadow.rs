@@ -13,9 +13,6 @@ const MOVED_MAX: usize = 50;
 
 impl Writer<'_, '_> {
     pub(super) fn shadows(&mut self) -> fmt::Result {
-        if self.copies.iter().all(|copied| copied.shadow.is_none()) {
-            return Ok(());
-        }
         self.shadow_count(names::SHADOW_REQUESTS, |shadow| shadow.requests)?;
         self.shadow_count(names::SHADOW_DROPPED, |shadow| shadow.dropped)?;
         let mut family = self.out.family(names::SHADOW_REJECTED)?;
@@ -51,9 +48,6 @@ impl Writer<'_, '_> {
 
     /// Also of a canary that has returned, until the next one begins.
     pub(super) fn canaries(&mut self) -> fmt::Result {
-        if self.copies.iter().all(|copied| copied.canary.is_none()) {
-            return Ok(());
-        }
         self.canary_count(names::CANARY_REQUESTS, |(state, _)| state.requests)?;
         self.canary_count(names::CANARY_REJECTED, |(state, _)| state.rejected)?;
         self.canary_count(names::CANARY_RETURNS, |(_, returns)| *returns)?;
