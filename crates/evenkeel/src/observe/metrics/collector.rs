@@ -296,15 +296,11 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Written only for levels that are revocable, or were.
+    /// Series only of levels that are revocable, or were.
     fn revoked(&mut self) -> fmt::Result {
         let is_shown = |(_, level): &(_, &LevelSample)| level.control.is_revocable || level.revoked > 0;
-        let shown: Vec<_> = levels(&self.copies).filter(is_shown).collect();
-        if shown.is_empty() {
-            return Ok(());
-        }
         let mut family = self.out.family(names::REVOKED)?;
-        for (name, level) in shown {
+        for (name, level) in levels(&self.copies).filter(is_shown) {
             family.count(name, &[("priority_level", &level.name)], level.revoked)?;
         }
         Ok(())
