@@ -154,7 +154,9 @@ fn ob_1_to_ob_5_every_metric_of_the_specification() {
     let ours = ["evenkeel_priority_level_mode", "evenkeel_newcomer_seats", "evenkeel_flow_schema_dangling"];
     names.extend(ours.map(str::to_owned));
     let without_series = |name: &str| {
-        name.starts_with("evenkeel_limit_") || cfg!(feature = "fleet") && name.starts_with("evenkeel_fleet_")
+        let always = ["evenkeel_limit_", "evenkeel_shadow_", "evenkeel_canary_", "evenkeel_revoked_"];
+        always.iter().any(|start| name.starts_with(start))
+            || cfg!(feature = "fleet") && name.starts_with("evenkeel_fleet_")
     };
     let announced = evenkeel::metrics::declared().filter(|metric| without_series(metric.name));
     names.extend(announced.map(|metric| metric.name.to_owned()));
