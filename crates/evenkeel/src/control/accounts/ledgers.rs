@@ -144,7 +144,6 @@ impl LevelAccounts {
     }
 
     /// What is counted of the rates of a flow schema; nothing if its flows have none.
-    #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "metrics alone show it"))]
     pub(crate) fn rate_counts(&self, schema: &str) -> RateCounts {
         self.ledgers().rates.get(schema).map(|ledger| *ledger.counts()).unwrap_or_default()
     }

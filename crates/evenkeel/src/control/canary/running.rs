@@ -187,6 +187,7 @@ impl FlowControlShared {
     }
 
     /// The same with how many canaries have returned by themselves.
+    #[cfg(feature = "metrics")]
     pub(crate) fn canary_state_and_returns(&self) -> Option<(CanaryState, u64)> {
         let state = self.canary_state()?;
         Some((state, self.canary.control().returns))

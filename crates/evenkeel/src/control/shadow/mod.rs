@@ -18,5 +18,6 @@ mod tap;
 pub use report::{Moved, ShadowFigures, ShadowFlow, ShadowReport, ShadowWait, Sides};
 pub use running::{Observed, ShadowSettings};
 
+#[cfg(feature = "metrics")]
 pub(crate) use report::ShadowTotals;
 pub(crate) use tap::{Arriving, ShadowTap};

@@ -107,6 +107,7 @@ pub struct ShadowWait {
 }
 
 /// All requests together, for metrics.
+#[cfg(feature = "metrics")]
 #[derive(Debug)]
 pub(crate) struct ShadowTotals {
     pub(crate) requests: u64,

@@ -11,7 +11,9 @@ use evenkeel_engine::time::Instant;
 
 use super::model::ModelSetup;
 use super::records::{EventRecord, Happened, OBSERVED};
-use super::report::{ShadowReport, ShadowTotals};
+use super::report::ShadowReport;
+#[cfg(feature = "metrics")]
+use super::report::ShadowTotals;
 use super::session::Session;
 use super::tap::{Arriving, TapListener};
 use crate::control::clock::Clock;
@@ -187,6 +189,7 @@ impl FlowControl {
 
 impl FlowControlShared {
     /// What the shadow has seen so far, all requests together.
+    #[cfg(feature = "metrics")]
     pub(crate) fn shadow_totals(&self) -> Option<ShadowTotals> {
         let session = self.shadow.session()?;
         let levels = self.shadow.control().levels.clone();

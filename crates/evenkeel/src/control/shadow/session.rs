@@ -14,7 +14,9 @@ use super::figures::FlowNames;
 use super::model::{Model, ModelSetup};
 use super::names::NewNames;
 use super::records::{ARRIVAL_WORDS, ArrivalRecord, EVENT_WORDS, EventRecord};
-use super::report::{CAVEAT, Moved, ShadowFigures, ShadowFlow, ShadowReport, ShadowTotals, Sides};
+#[cfg(feature = "metrics")]
+use super::report::ShadowTotals;
+use super::report::{CAVEAT, Moved, ShadowFigures, ShadowFlow, ShadowReport, Sides};
 use crate::control::ring::{Cursor, Ring};
 use crate::control::rings::{RingLimits, Rings};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -182,6 +184,7 @@ impl Session {
     }
 
     /// The totals of what came of it so far.
+    #[cfg(feature = "metrics")]
     pub(crate) fn totals(&self, levels: &LevelNames) -> ShadowTotals {
         let state = self.state();
         let ShadowFigures { rejected, wait } = ShadowFigures::of(&state.model.figures.totals);
