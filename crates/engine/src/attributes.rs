@@ -16,11 +16,11 @@ pub struct User {
     /// An identity that the user keeps when the name is given to somebody else; empty if there is none. No decision depends on
     /// it.
     pub uid: Box<str>,
-    /// What else whoever authenticated the user knows. No decision depends on it.
+    /// Further facts about the user, from whatever authenticated it. No decision depends on them.
     pub extra: BTreeMap<Box<str>, Vec<Box<str>>>,
 }
 
-/// What is asked for. Everything is empty that the request does not name.
+/// What a request asks for. A field that the request does not name is empty.
 ///
 /// The texts are borrowed from the request where nothing had to be decoded.
 ///
@@ -47,13 +47,13 @@ pub struct RequestInfo<'a> {
     pub subresource: Cow<'a, str>,
     /// The name of the object.
     pub name: Cow<'a, str>,
-    /// Its headers and the address of its client, for schemas that ask for them.
+    /// The headers of the request and the address of its client, for schemas that ask for them.
     pub head: RequestHead<'a>,
 }
 
-/// All that a decision about a request depends on.
+/// A request and its user: all that a decision about a request depends on.
 ///
-/// Not `#[non_exhaustive]`: it is a pair: who asks for what.
+/// Not `#[non_exhaustive]`: it is a pair of a user and a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
     /// Who asks.
@@ -87,7 +87,7 @@ impl<'a> RequestInfo<'a> {
         Self { verb: verb.into(), path: path.into(), ..Self::default() }
     }
 
-    /// The same with texts of its own, for what outlives the request.
+    /// The same with texts of its own, for uses that outlast the request.
     pub fn into_owned(self) -> RequestInfo<'static> {
         fn own(text: Cow<'_, str>) -> Cow<'static, str> {
             Cow::Owned(text.into_owned())

@@ -1,5 +1,5 @@
-//! What governs requests: the compiled schemas and what they lead to. A new one takes its place when objects change; only the seat
-//! caps of the levels follow the seats of the server.
+//! `Configuration`: the compiled schemas and the levels that they lead to. When objects change, a new one replaces it; only the
+//! seat caps of the levels follow the seats of the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,7 +59,7 @@ pub struct LevelInfo {
     /// flow (PF-1).
     pub has_flows: bool,
     pub(crate) seat_cap: Arc<SeatCap>,
-    /// Whether nothing of it ever waits or is rejected.
+    /// Whether its requests never wait and are never rejected.
     pub is_exempt: bool,
     /// How many long-running requests it lets run at a time; `None` for no limit.
     pub max_long_running: Option<u32>,

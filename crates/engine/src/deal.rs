@@ -12,7 +12,7 @@ const HANDS_MAX: u128 = 1 << 60;
 
 /// Deals hands of a fixed size from a deck of a fixed size.
 ///
-/// Dividing is most of the work, and always by the same numbers: their reciprocals are computed once.
+/// Dividing is most of the work, and the divisors never change: their reciprocals are computed once.
 ///
 /// ```
 /// use evenkeel_engine::deal::Dealer;

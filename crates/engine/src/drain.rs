@@ -1,5 +1,5 @@
-//! How fast the requests of a level drain, and what follows for a client that is rejected: how long it would have waited, and
-//! when it should try again.
+//! How fast the requests of a level drain, and what a rejected client is told because of that: how long its request would have
+//! waited, and when it should try again.
 //!
 //! This is what services other than a Kubernetes API tell their clients. What Kubernetes tells them goes by the number of
 //! rejected requests only: see [`retry_after`](crate::retry_after).
@@ -53,14 +53,14 @@ pub struct DrainMeter {
     random: u64,
 }
 
-/// What an event did to the requests of a level.
+/// The requests that an event let drain from a level.
 ///
 /// Not `#[non_exhaustive]`: it is a pair of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drained {
     /// How many requests have given their seats back.
     pub ended: u64,
-    /// How many requests have got seats that had waited.
+    /// How many requests that had waited have got seats.
     pub started: u64,
 }
 
@@ -75,14 +75,14 @@ pub struct DrainRate {
     pub counted: f64,
 }
 
-/// What a client is told that is rejected.
+/// The advice for a client whose request is rejected.
 ///
-/// Not `#[non_exhaustive]`: it is what a rejected client is told.
+/// Not `#[non_exhaustive]`: it is a pair of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advice {
-    /// When it should try again.
+    /// When the client should try again.
     pub retry_after: Duration,
-    /// How long it would have waited; `None` if nobody knows.
+    /// How long the request would have waited; `None` if that is not known.
     pub expected_wait: Option<Duration>,
 }
 
@@ -103,9 +103,10 @@ const FADING_SECONDS: f64 = 10.0;
 /// How often the averages are updated.
 const UPDATE_PERIOD: Nanos = SECOND;
 
-/// No longer wait is told: a level that drains so slowly hangs, and nobody knows when it goes on.
+/// The longest wait that a client is told: a level that drains more slowly than this hangs, and nobody knows when it goes on.
 const WAIT_MAX: Duration = Duration::from_secs(300);
-/// The wait that a suggestion goes by if nobody knows the wait: a client should not stay away for long after a level has recovered.
+/// The wait that a suggestion is based on if the wait is not known: a client should not stay away for long after a level has
+/// recovered.
 const UNKNOWN_WAIT: Duration = Duration::from_secs(60);
 
 /// The least suggestion: the header has whole seconds, and 0 would be an invitation to try again at once.
@@ -162,7 +163,7 @@ impl DrainMeter {
         self.latest = now;
     }
 
-    /// How long a request would have waited that is rejected now: behind so many that wait, with so many running.
+    /// How long a request that is rejected now would have waited, behind so many waiting requests and so many running ones.
     ///
     /// As long as none has ended, or none of those that wait has started, all that is known is that each takes longer than this. `None` if nobody knows: for a
     /// saturated level in which nothing runs, and for one that drains so slowly that the wait would be more than five minutes.
@@ -188,20 +189,20 @@ impl DrainMeter {
         (drained > 0.0 && per_second.is_finite()).then_some(DrainRate { per_second, counted: drained })
     }
 
-    /// When a client should try again that would have had to wait so long: in whole seconds, at least one, and never less than
-    /// the wait. Two clients get different suggestions, so that they do not come back together.
+    /// When a client whose request would have waited so long should try again: in whole seconds, at least one, and never less
+    /// than the wait. Two clients get different suggestions, so that they do not come back together.
     pub fn retry_after(&mut self, expected_wait: Duration) -> Duration {
         let wait = expected_wait.min(WAIT_MAX).as_secs_f64();
         let spread = (wait * SPREAD).max(SPREAD_SECONDS_MIN);
         Duration::from_secs_f64((wait + spread * self.next_random()).ceil().max(RETRY_SECONDS_MIN))
     }
 
-    /// What a client of that level is told that is rejected now.
+    /// The advice for a client whose request this level rejects now.
     pub fn advise<T>(&mut self, now: Instant, set: &QueueSet<T>) -> Advice {
         self.advise_behind(now, Ahead::of(set))
     }
 
-    /// The same where only the requests are known that it would have to wait for.
+    /// The same advice where only the requests are known that this one would have to wait for.
     pub fn advise_behind(&mut self, now: Instant, ahead: Ahead) -> Advice {
         let expected_wait = self.expected_wait(now, ahead.waiting, ahead.running);
         Advice { retry_after: self.retry_after(expected_wait.unwrap_or(UNKNOWN_WAIT)), expected_wait }
@@ -214,10 +215,10 @@ impl DrainMeter {
         }
         let recent = to_f64(self.recent_ns.unsigned_abs()) / 1e9;
         let kept = elementary::exp(-recent / FADING_SECONDS);
-        // What is new fades too, if it took long.
+        // Recent counts fade too, if the update comes late.
         let weight = FADING_SECONDS * (1.0 - kept) / recent;
         self.seconds = self.seconds * kept + recent * weight;
-        // Never quite forgotten: that something has ended is known, however long ago it was.
+        // A count never fades to zero: that a request has ended stays known, however long ago it was.
         let faded = |count: f64| if count > 0.0 { (count * kept).max(f64::MIN_POSITIVE) } else { 0.0 };
         self.ended = faded(self.ended) + to_f64(self.recent.ended) * weight;
         self.started = faded(self.started) + to_f64(self.recent.started) * weight;
@@ -226,7 +227,7 @@ impl DrainMeter {
 
     /// How many requests have drained in the saturated seconds that are remembered.
     fn drained(&self) -> f64 {
-        // What has happened in no time has not faded yet.
+        // Recent counts have not faded yet.
         let sum = |faded: f64, recent: u64| faded + to_f64(recent);
         sum(self.ended, self.recent.ended).min(sum(self.started, self.recent.started))
     }

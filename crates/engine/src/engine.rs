@@ -77,8 +77,8 @@ pub struct Ticket {
     pub id: RequestId,
 }
 
-/// Told what an event brings about, in whichever level. A closure is told of the starts only; what is kept with requests whose
-/// time is over is dropped.
+/// Receives the effects of an event, in whichever level. A closure receives the starts only; the payloads of requests whose time
+/// is over are dropped.
 pub trait EngineEffects<T> {
     /// A request starts.
     fn started(&mut self, ticket: Ticket, payload: &mut T);
@@ -99,14 +99,14 @@ pub trait EngineEffects<T> {
         drop(ended);
     }
 
-    /// The time of a request is over, and it is gone: it has waited as long as it may, or it has lingered.
+    /// The time of a request is over, and it is gone: it has waited for its whole limit, or has stopped lingering.
     fn timed_out(&mut self, level: LevelId, ended: Ended<T>) {
         let _ = level;
         drop(ended);
     }
 }
 
-/// What came of a set of objects.
+/// The result of applying a set of objects.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ApplyReport {
@@ -157,7 +157,7 @@ struct LevelsWithEffects<'a, T, O: ObserveLevels, E> {
     effects: &'a mut E,
 }
 
-/// Tells the engine's effects what a queue set tells its own.
+/// Passes the effects of a queue set on to the engine's effects.
 struct InLevel<'a, E> {
     level: LevelId,
     effects: &'a mut E,
@@ -177,14 +177,14 @@ impl<T> Engine<T> {
 }
 
 impl<T, D: DivideSeats> Engine<T, D> {
-    /// An engine that divides the seats as it is told.
+    /// An engine that divides the seats as the configuration says.
     pub fn with_config(config: ServerConfig<D>, now: Instant) -> Self {
         Self::observed(config, (), now)
     }
 }
 
 impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
-    /// The same, with somebody who observes each level.
+    /// The same, with an observer for each level.
     pub fn observed(config: ServerConfig<D>, observe: O, now: Instant) -> Self {
         let mut levels = EngineLevels { levels: Vec::new(), gone: BTreeMap::new(), observe, ledger: None };
         let mut told = LevelsWithEffects { levels: &mut levels, effects: &mut Nothing };
@@ -261,7 +261,7 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         self.controller.adjust(&mut LevelsWithEffects { levels: &mut self.levels, effects }, now);
     }
 
-    /// What governs requests now.
+    /// The configuration that governs requests now.
     pub fn configuration(&self) -> Arc<Configuration> {
         Arc::clone(&self.configuration)
     }
@@ -347,7 +347,7 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         }
     }
 
-    /// What a request keeps, unless it is gone, to be changed.
+    /// The payload of a request, to be changed; `None` if the request is gone.
     pub fn payload_mut(&mut self, ticket: Ticket) -> Option<&mut T> {
         self.levels.get_mut(ticket.level)?.level.payload_mut(ticket.id)
     }

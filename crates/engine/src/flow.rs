@@ -4,7 +4,7 @@ use crate::flow_hash::flow_hash;
 
 /// Names a flow: a flow schema and a distinguisher (FM-14), and the hash of both (FM-16).
 ///
-/// Names are borrowed, so that a flow costs nothing to make. What has to remember a flow keeps a copy of the names.
+/// Names are borrowed, so that a flow costs nothing to make. Code that remembers a flow keeps a copy of the names.
 ///
 /// ```
 /// use evenkeel_engine::{Flow, flow_hash};

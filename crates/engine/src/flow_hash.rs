@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 /// ```
 #[derive(Debug, Clone)]
 pub struct FlowHasher {
-    /// Has taken in the name, for flows of any length.
+    /// SHA-256 after the name, for distinguishers of any length.
     state: Sha256,
     /// The name and the separator at the beginning of a block, for flows that fit into it, which are nearly all.
     block: [u8; BLOCK_LENGTH],

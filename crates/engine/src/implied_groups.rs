@@ -2,13 +2,13 @@
 
 use crate::attributes::User;
 
-/// The name of callers without authentication, where they all have one.
+/// The name that all callers without authentication have.
 pub const ANONYMOUS: &str = "system:anonymous";
-/// The group of everybody who is authenticated.
+/// The group of all authenticated callers.
 pub const AUTHENTICATED: &str = "system:authenticated";
-/// The group of everybody who is not.
+/// The group of all callers without authentication.
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// What the names of service accounts begin with: a namespace, a colon and the account follow.
+/// The prefix of the names of service accounts: a namespace, a colon and the account follow.
 pub const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 /// The group of all service accounts. Those of one namespace are in a group of this name, a colon and the namespace.
 pub const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";

@@ -76,7 +76,7 @@ pub fn nominal_sum<'a>(levels: impl IntoIterator<Item = &'a LevelLimits>) -> i64
     levels.into_iter().fold(0, |sum, level| sum.saturating_add(level.nominal))
 }
 
-/// What the seats in use are divided by in metrics that show a ratio (CL-19).
+/// The denominator of the ratio of seats in use that metrics show (CL-19).
 ///
 /// ```
 /// use evenkeel_engine::limits::ratio_denominator;

@@ -38,7 +38,7 @@ pub trait HeadSource: Send + Sync {
     fn address(&self) -> Option<&str>;
 }
 
-/// A head that is written down.
+/// A head that owns its texts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct KnownHead {
@@ -76,7 +76,7 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// What is written down, if anything is.
+    /// The known head, if the head is not borrowed.
     pub fn known(&self) -> Option<&KnownHead> {
         match &self.0 {
             Source::Known(known) => Some(known),
@@ -84,7 +84,7 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// The same without the request: a head that is borrowed is not kept.
+    /// The same without the request: a borrowed head becomes an unknown one.
     pub(crate) fn into_owned(self) -> RequestHead<'static> {
         match self.0 {
             Source::Known(known) => RequestHead(Source::Known(known)),
@@ -110,7 +110,7 @@ impl fmt::Debug for RequestHead<'_> {
     }
 }
 
-/// Two heads are equal if they are the same request's, or if the same is written down.
+/// Two heads are equal if they borrow from the same request, or if their own texts are equal.
 impl PartialEq for RequestHead<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

@@ -1,4 +1,4 @@
-//! What a turned-away client is told to wait before it comes back (HF-13, HF-14).
+//! How long a rejected client is told to wait before it tries again (HF-13, HF-14).
 
 use std::collections::VecDeque;
 
@@ -52,7 +52,7 @@ impl RetryAfter {
 
     /// A request was dropped in that second of Unix time.
     ///
-    /// A clock that was set back does no harm: what it counts then may be wrong, but how much it keeps is limited.
+    /// A clock that was set back does no harm: counts may then be wrong, but memory stays limited.
     pub fn record_drop(&mut self, unix_second: i64) {
         if unix_second == self.current.unix_second {
             self.current.drops = self.current.drops.saturating_add(1);

@@ -1,7 +1,7 @@
 //! Which requests of revocable levels end, so that another level gets its own seats (LM-7).
 //!
-//! A level that lends seats gets them back when the requests on them end, which takes minutes where responses are long. Requests of a
-//! *revocable* level end before that: the youngest ones, and no more of them than what waits needs.
+//! A level that lends seats gets them back when the requests on them end, which takes minutes where responses are long. Requests
+//! of a *revocable* level end before that: the youngest ones, and no more of them than waiting requests need.
 //!
 //! ```
 //! use evenkeel_engine::revocation::{RevocableLevel, RevocableRequest, choose};
@@ -159,7 +159,7 @@ mod tests {
             for index in &chosen {
                 let ended = requests[*index];
                 prop_assert!(!ended.is_ending && ended.seats > 0);
-                // Without any of them, a claim would go empty that is met with all of them.
+                // Without any one of them, a claim that is met with all of them would not be met.
                 let met = |seats: i64| {
                     let mut sum = 0;
                     wanted.iter().take_while(|claim| { sum += **claim; sum <= seats }).count()

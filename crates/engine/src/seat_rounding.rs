@@ -8,7 +8,7 @@ pub(crate) const fn to_f64(seats: i64) -> f64 {
 
 /// To the nearest whole number of seats, halves away from zero.
 ///
-/// What is out of range stops at the largest or smallest number, and what is no number counts as none.
+/// A value out of range becomes the largest or smallest number, and NaN becomes zero.
 pub(crate) fn round(seats: f64) -> i64 {
     truncate(seats.round())
 }

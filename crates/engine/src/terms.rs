@@ -1,4 +1,4 @@
-//! `Terms`: what the requests of a flow schema cost, and how much each of its flows may take (CO-2, CO-3, RL-1).
+//! `Terms`: the costs of the requests of a flow schema, and the rate of each of its flows (CO-2, CO-3, RL-1).
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct Terms {
 pub struct FlowRate {
     /// As the object says it.
     pub rate: Rate,
-    /// The same to reckon with.
+    /// The same as a limit to apply.
     pub limit: RateLimit,
 }
 
@@ -38,17 +38,17 @@ impl Terms {
         let (cost, rate) = (annotations::cost(noted), annotations::rate(noted));
         let seats = annotations::learnt_seats(noted)
             .map(|learnt: LearntSeats| SeatRule::new(learnt.cost_per_seat, learnt.seats_max.unwrap_or(u32::MAX)));
-        // To be charged by the time is what happens anyway.
+        // Charging by the time is the default, so it needs no terms.
         let is_usual = seats.is_none() && rate.is_none() && matches!(cost, None | Some(CostUnit::Time));
         (!is_usual).then(|| Self { cost, seats, rate: rate.map(FlowRate::new) })
     }
 
-    /// What the objects say that costs are counted in: those of a schema that does not say it are counted as routes say.
+    /// The unit of cost that the schema's object names; `None` if it names none, so that routes decide.
     pub fn own_unit(&self) -> Option<CostUnit> {
         self.cost.clone().or_else(|| self.rate.and_then(|flow| flow.rate.unit.cost_unit()))
     }
 
-    /// What costs are counted in, if anything depends on them and no route says otherwise.
+    /// The unit of cost where no route says otherwise; `None` if nothing depends on costs.
     pub fn counts(&self) -> Option<CostUnit> {
         self.own_unit().or_else(|| self.seats.map(|_| CostUnit::Time))
     }
@@ -62,13 +62,13 @@ impl Terms {
 // === impl FlowRate ===
 
 impl FlowRate {
-    /// The rate to reckon with.
+    /// The rate with the limit that follows from it.
     pub fn new(rate: Rate) -> Self {
         let period = Nanos::try_from(rate.period.duration().as_nanos()).unwrap_or(SECOND);
         Self { rate, limit: RateLimit::new(rate.amount, period, rate.burst()) }
     }
 
-    /// What a request takes of the rate that is expected to cost so much.
+    /// The part of the rate that a request of this expected cost takes.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such a cast stays within bounds")]
     pub fn taken_by(&self, expected: f64) -> u64 {
         match self.rate.unit {

@@ -1,4 +1,4 @@
-//! What flows, and pairs of them, are told apart by.
+//! Keys of an attribution's tables: flows, pairs of flows, and flows with a unit of cost.
 
 use super::heavy_hitters::Key;
 use crate::Flow;
@@ -35,7 +35,7 @@ impl FlowKey {
     }
 }
 
-/// Schemas are the operator's, so that any hash will do.
+/// The names of schemas come from the operator, not from clients, so any hash will do.
 fn text_hash(text: &str) -> u64 {
     text.bytes().fold(1, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(ODD).rotate_left(23))
 }

@@ -19,9 +19,9 @@ pub(super) trait Key: Copy + Eq + Default {
 pub(super) struct HeavyHitters<K> {
     slots: Box<[Slot<K>]>,
     used: usize,
-    /// What was subtracted from every key that was there all the time.
+    /// The weight that was subtracted, in all, from a key that was in the table all the time.
     purged: u64,
-    /// What is lighter is sampled.
+    /// Additions that are lighter than this are sampled.
     threshold: u64,
     /// The weight of everything.
     total: u64,
@@ -104,7 +104,7 @@ impl<K: Key> HeavyHitters<K> {
         let mask = self.slots.len() - 1;
         #[expect(clippy::cast_possible_truncation, reason = "some bits are enough")]
         let mut index = key.mixed() as usize & mask;
-        // A quarter of the slots is free, so that it ends.
+        // The loop ends, since a quarter of the slots is free.
         while self.slots[index].weight != 0 && self.slots[index].key != key {
             index = (index + 1) & mask;
         }
@@ -175,7 +175,7 @@ impl<K: Key> HeavyHitters<K> {
         all
     }
 
-    /// Forgets everything, and samples as is right for another stream like this one.
+    /// Forgets all keys, and sets the sampling threshold for another stream like this one.
     pub(super) fn start_again(&mut self) {
         self.threshold = self.total / u64::from(ADDITIONS_MAX);
         self.slots.fill(Slot::default());

@@ -84,11 +84,11 @@ pub struct Attribution {
     seed: u64,
 }
 
-/// What is kept of a request.
+/// A request of the level, as the attribution knows it.
 #[derive(Debug, Clone, Copy)]
 struct Tracked {
     flow: FlowKey,
-    /// When it arrived; when it started; or until when its seat-time has been counted.
+    /// The time of its arrival while it waits. While it runs, the time up to which its seat-time has been counted.
     since: Instant,
     seats: u32,
     stage: RequestStage,
@@ -177,7 +177,7 @@ impl Attribution {
         self.expected_costs.add(key, expected, &mut self.random);
     }
 
-    /// Whose names are wanted. It stays the same for as long as the attribution does.
+    /// The flows whose names are wanted. It is the same object for as long as the attribution lives.
     pub fn wanted_names(&self) -> Arc<WantedNames> {
         Arc::clone(&self.names.wanted)
     }
@@ -205,7 +205,7 @@ impl Attribution {
         if self.end == Instant::default() {
             self.previous_start = now;
         } else if now - self.end >= HALF {
-            // Nothing has happened for so long that both halves are over. What still runs has run all the time.
+            // No event for so long that both halves are over. Requests that still run have run all the time.
             self.each_window(Window::clear, Window::clear, Window::clear);
             self.previous_start = now + -HALF;
             self.count_running(now, self.previous_start);
@@ -251,7 +251,7 @@ impl Attribution {
         }
     }
 
-    /// A request has waited, whatever becomes of it.
+    /// Adds the wait of a request that starts or is rejected.
     fn add_wait(&mut self, flow: FlowKey, behind: Option<FlowKey>, wait: Nanos) {
         let wait = u64::try_from(wait).unwrap_or_default();
         if self.waiting.add(flow, wait, &mut self.random) {

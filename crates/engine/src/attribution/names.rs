@@ -16,7 +16,7 @@ pub(super) struct Names {
     index: Vec<u8>,
     /// The names that are wanted, for all threads to see.
     pub(super) wanted: Arc<WantedNames>,
-    /// How often a name may still be put in the place of another one in this half minute, which takes a look at all.
+    /// How many names may still be replaced in this half minute. Each replacement compares all names.
     exchanges_left: u32,
 }
 
@@ -44,7 +44,7 @@ pub struct FlowName<'a> {
 
 /// How many names are kept.
 const NAMES_MAX: usize = 96;
-/// How often a name may be put in the place of another one in half a minute.
+/// How many names may be replaced in half a minute.
 const EXCHANGES_MAX: u32 = 512;
 /// The bytes of a schema's name and of a distinguisher together.
 const TEXT_BYTES: usize = 116;

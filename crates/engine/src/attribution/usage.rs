@@ -1,4 +1,4 @@
-//! What an [`Attribution`] tells.
+//! `LevelUsage`: the report of an [`Attribution`].
 
 use std::cmp::Reverse;
 
@@ -12,7 +12,7 @@ use crate::time::{Instant, Nanos};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LevelUsage<'a> {
-    /// How long ago the time began that it is about: a minute at most, and half of one at least unless less has passed.
+    /// The length of time that the report covers: a minute at most, and half of one at least unless less has passed.
     pub window: Nanos,
     /// Seats times nanoseconds.
     pub seat_time: Ranking,
@@ -41,7 +41,7 @@ pub struct FlowNow {
     pub seats: u64,
     /// How many of its requests wait.
     pub waiting: u64,
-    /// How long the one has waited that has waited longest, in nanoseconds.
+    /// How long its oldest waiting request has waited, in nanoseconds.
     pub wait_longest: Nanos,
 }
 
@@ -87,9 +87,9 @@ pub struct Delays {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Delay {
-    /// Whose requests waited.
+    /// The flow whose requests waited.
     pub delayed: FlowKey,
-    /// Whose requests had the seats; `None` if no request of the level had one, since the level had none to give.
+    /// The flow whose requests had the seats; `None` if no request of the level had one, since the level had none to give.
     pub behind: Option<FlowKey>,
     /// How long, in nanoseconds.
     pub wait: u64,
@@ -172,7 +172,7 @@ impl Attribution {
     }
 }
 
-/// Adds up whom everybody waited for.
+/// Adds up the waits of all pairs by the flow to blame.
 fn blamed(pairs: &Weights<FlowPair>, count: usize) -> Ranking {
     let mut flows: Vec<(FlowKey, u64)> = Vec::new();
     let of_flows = pairs.top.iter().filter_map(|(pair, wait)| Some((pair.behind?, *wait)));

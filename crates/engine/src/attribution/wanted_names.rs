@@ -7,16 +7,17 @@ use super::FlowKey;
 use super::heavy_hitters::Key;
 use crate::Flow;
 
-/// Whether an [`Attribution`](super::Attribution) wants to know the name of a flow. Names come with arrivals, and the attribution is
-/// behind a lock: whoever lets a request in asks here first, and takes that lock only if the answer is yes.
+/// Whether an [`Attribution`](super::Attribution) wants to know the name of a flow. Names come with arrivals, and the attribution
+/// is behind a lock: code that admits a request asks here first, and takes that lock only if the answer is yes.
 ///
-/// The attribution writes it, one thread at a time. Whoever reads it meanwhile may be told yes once too often, or no where yes would be
-/// right in a moment; the flow's next request gets the right answer.
+/// The attribution writes it, one thread at a time. A thread that reads it meanwhile may get a yes once too often, or a no just
+/// before the name becomes wanted; the flow's next request gets the right answer.
 #[derive(Debug)]
 pub struct WantedNames {
     seed: u64,
-    /// A bit for each heavy flow whose name is wanted. Flows whose names are known leave it: one of them that comes often would
-    /// clear it each time before the flow comes that it was set for. What they cost is a look too many.
+    /// A bit for each heavy flow whose name is wanted. A flow whose name is known does not clear its bit: if its requests are
+    /// frequent, it would clear the bit each time before the flow arrives that the bit was set for. The cost is a needless
+    /// look-up by such flows.
     heavy: AtomicU64,
     /// Whether there is room for more names: then every name is wanted that is not known.
     has_room: AtomicBool,
@@ -66,7 +67,7 @@ impl WantedNames {
         self.has_room.store(has_room, Ordering::Relaxed);
     }
 
-    /// The names of these flows are known, and of no others.
+    /// Sets the flows whose names are known: these, and no others.
     pub(super) fn set_known(&self, keys: impl Iterator<Item = FlowKey>) {
         let known = self.known.get_or_init(|| (0..INDEX_LENGTH).map(|_| AtomicU64::new(0)).collect());
         known.iter().for_each(|place| place.store(0, Ordering::Relaxed));

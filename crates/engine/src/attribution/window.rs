@@ -12,7 +12,7 @@ pub(super) struct Window<K> {
     previous: Previous<K>,
 }
 
-/// What is left of a half that is over.
+/// The heaviest keys of a half that is over.
 #[derive(Debug)]
 struct Previous<K> {
     top: Vec<(K, u64)>,
@@ -64,7 +64,7 @@ impl<K: Key> Window<K> {
             Some(current) => {
                 let mut top = current.top(REMEMBERED);
                 top.shrink_to_fit();
-                // What is not remembered is not heavier than this.
+                // A key that is not remembered is not heavier than this.
                 let forgotten = if top.len() < REMEMBERED { 0 } else { top.last().map_or(0, |(_, weight)| *weight) };
                 let previous = Previous { total: current.total(), error: current.error().max(forgotten), top };
                 current.start_again();

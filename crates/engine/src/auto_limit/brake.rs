@@ -9,7 +9,7 @@ use crate::time::{Instant, MILLISECOND};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Brake {
     sums: Sums,
-    /// How often the limit was lowered in a row, and where it was before.
+    /// How often the limit was lowered in a row, and what it was before the first time.
     count: u32,
     limit_before: f64,
     quiet_until: Instant,
@@ -23,13 +23,13 @@ const SHARE_MAX: f64 = 0.2;
 /// Below this share, the failures are over.
 const SHARE_OVER: f64 = SHARE_MAX / 2.0;
 
-/// So much more than usual has to fail.
+/// The brake acts only if the failed share is above the usual share by this much.
 const SHARE_ABOVE_USUAL: f64 = 0.1;
 
-/// What remains of the limit.
+/// The factor by which the brake lowers the limit.
 const FACTOR: f64 = 0.7;
 
-/// After so many times in a row, load is not what requests fail of.
+/// After so many reductions in a row, the failures do not come from load.
 const COUNT_MAX: u32 = 6;
 
 // === impl Brake ===
@@ -82,7 +82,7 @@ impl AutoLimit {
             Phase::Holding | Phase::MeasuringBase | Phase::ProbingDown => false,
         };
         if is_own_trial {
-            // Back, and not there again.
+            // Requests fail because of the trial itself: goes back to the limit, and tries nothing above it for a while.
             self.set_ceiling(now, before, CeilingCause::Failures);
             self.hold(now, 500 * MILLISECOND);
         } else if self.brake.count < COUNT_MAX {

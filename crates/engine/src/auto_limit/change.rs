@@ -10,13 +10,13 @@ use crate::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct LimitChange {
-    /// When.
+    /// The time of the change.
     pub at: Instant,
     /// The limit before it, and the limit that it leads to. They are equal for what was decided against.
     pub from: u32,
     /// See `from`.
     pub to: u32,
-    /// Why.
+    /// The cause of the change.
     pub reason: LimitReason,
 }
 
@@ -63,7 +63,7 @@ pub enum LimitReason {
     FailuresOver,
 }
 
-/// What a search begins with.
+/// The cause of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SearchCause {

@@ -21,9 +21,9 @@ use evenkeel_api::Preset;
 /// Not `#[non_exhaustive]`: a server has to know both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Concurrency {
-    /// So many.
+    /// A fixed number of seats.
     Fixed(u32),
-    /// As many as are right, within these bounds.
+    /// A limit that finds itself, within these bounds.
     Auto(RangeInclusive<u32>),
 }
 
@@ -50,17 +50,18 @@ pub enum ConcurrencyError {
 /// The bounds of `auto`.
 pub const AUTO_BOUNDS: RangeInclusive<u32> = 1..=1000;
 
-/// The seats of a kube-apiserver that is told nothing (CL-1): 400 for requests that read, and 200 for those that write.
+/// The seats of a kube-apiserver without flags (CL-1): 400 for requests that read, and 200 for those that write.
 const KUBERNETES_SEATS: u32 = 600;
 
-/// Where a limit starts of which nothing is known. Low: the service is not overrun, and twice as much is tried in a second.
+/// The first limit in front of an unknown service. It is low, so that the service is not overrun; twice as much is tried within a
+/// second.
 const AUTO_START: u32 = 20;
 
 // === impl Concurrency ===
 
 impl Concurrency {
-    /// What a server has that is told nothing: in front of a Kubernetes API the number that a kube-apiserver has, and otherwise a limit
-    /// that finds itself, because no number is right for every service.
+    /// The concurrency of a server whose configuration does not say it: in front of a Kubernetes API the number that a
+    /// kube-apiserver has, and otherwise a limit that finds itself, because no number is right for every service.
     ///
     /// ```
     /// use evenkeel_api::Preset;
@@ -81,7 +82,7 @@ impl Concurrency {
         }
     }
 
-    /// The seats that a server starts with of which nothing is known.
+    /// The seats that a server starts with when nothing is known of its service.
     pub fn first(&self) -> u32 {
         match self {
             Self::Fixed(seats) => *seats,
@@ -89,7 +90,7 @@ impl Concurrency {
         }
     }
 
-    /// The bounds, if it finds itself.
+    /// The bounds, if the limit finds itself.
     pub fn auto(&self) -> Option<RangeInclusive<u32>> {
         match self {
             Self::Fixed(_) => None,

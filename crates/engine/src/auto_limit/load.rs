@@ -8,26 +8,26 @@ use crate::time::{Instant, MILLISECOND, Nanos};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Load {
-    /// Nobody waits, or for moments only.
+    /// No request waits, or for moments only.
     Light,
-    /// Somebody has waited for a moment.
+    /// A request has waited for a moment.
     Burst,
-    /// Somebody waits all the time.
+    /// Requests wait all the time.
     Overload,
 }
 
-/// Tells the load, tick by tick.
+/// Determines the load at every tick.
 #[derive(Debug, Clone)]
 pub(super) struct LoadDetector {
     pub(super) load: Load,
-    /// For how long somebody has waited without a gap, and how many requests ended in that time.
+    /// How long requests have waited without a gap, and how many requests ended in that time.
     waiting: f64,
     ended_while_waiting: f64,
-    /// Goes up while hardly anybody waits, and down while somebody does.
+    /// Rises while almost no request waits, and falls while one does.
     calm: f64,
     burst_began: Instant,
     ended_in_burst: f64,
-    /// What happened at light load, for the room.
+    /// The sums at light load, from which the room for bursts follows.
     light: Sums,
     /// The highest throughput that the service has shown.
     pub(super) peak: f64,

@@ -141,11 +141,11 @@ pub struct LimitStatus {
     pub room: f64,
 }
 
-/// A place above which nothing is tried for a while.
+/// A limit above which nothing is tried for a while.
 #[derive(Debug, Clone, Copy)]
 struct Ceiling {
     seats: f64,
-    /// When it rises.
+    /// The time at which the ceiling rises.
     until: Instant,
 }
 
@@ -219,7 +219,7 @@ impl AutoLimit {
         seats.min(*self.bounds.end()).max(*self.bounds.start()).max(self.floor)
     }
 
-    /// The bounds that it stays in.
+    /// The bounds of the limit.
     pub fn bounds(&self) -> RangeInclusive<u32> {
         self.bounds.clone()
     }
@@ -302,7 +302,7 @@ impl AutoLimit {
         let sums = self.window.sums;
         let turnovers = sums.ended() / applied;
         if sums.waited < 0.9 * sums.seconds {
-            // Not an overload all the time: the window says nothing.
+            // The overload had gaps, so the window says nothing.
             if turnovers > 5.0 {
                 self.window = Window::default();
             }

@@ -8,7 +8,7 @@ use super::{
 use crate::elementary::exp;
 use crate::time::{Instant, MILLISECOND, Nanos};
 
-/// What is known while the limit is held.
+/// The state of the limit while it is held.
 #[derive(Debug, Clone)]
 pub(super) struct Probing {
     pub(super) hold_until: Instant,
@@ -41,8 +41,8 @@ const TOO_HIGH: f64 = 3.0;
 /// A jump of the logarithm of the seat-time for a response that begins a search, if it is seen twice.
 const JUMP: f64 = 0.25;
 
-/// So much more, three times, is looked at after one turnover. It has to be seen twice all the same: a single odd window may be a pause of
-/// the service, and changes nothing (AL-11).
+/// A jump of this size, which is a factor of three, is judged after one turnover. It still has to be seen twice: a single odd
+/// window may be a pause of the service, and changes nothing (AL-11).
 const JUMP_FAST: f64 = 1.1;
 
 // === impl Probing ===
@@ -164,7 +164,7 @@ impl AutoLimit {
         } else if too_high > TOO_HIGH {
             self.search_one_way(now, Direction::Down, SearchCause::FewerHelps);
         } else if too_low > 0.3 || too_high > 1.0 {
-            // A suspicion: looks again at once.
+            // The evidence is a suspicion only: probes again at once.
             self.hold(now, 0);
         } else {
             self.hold(now, self.hold_span(now));

@@ -1,4 +1,4 @@
-//! What the limit is told: sums of what happened since the last tick.
+//! `Sample`: sums of what happened since the last tick, which the limit is told.
 
 use crate::time::Nanos;
 
@@ -28,7 +28,7 @@ pub struct Sample {
 pub(super) struct Sums {
     /// The length of the span, by the times of the ticks.
     pub(super) seconds: f64,
-    /// Requests that ended well, and others: failed, timed out, refused.
+    /// The requests that ended well, and those that failed, timed out or were refused.
     pub(super) good: f64,
     pub(super) failed: f64,
     /// Seat-time of all requests that ended, and the squares of it.
@@ -71,8 +71,8 @@ impl Sample {
         self.classes[class % CLASSES].add(&ClassSums { good, ended: 1.0, seat_seconds, squares: square });
     }
 
-    /// The client of a request left that held so many seats for so long, before there was a response. The service did not fail, so nothing brakes; but
-    /// the seats brought nothing, so the good responses cost that in addition.
+    /// A request that held so many seats for so long ended without a response, since its client left. The service did not fail,
+    /// so nothing brakes; but the seats brought nothing, so the good responses cost that in addition.
     #[inline]
     pub fn left(&mut self, held: Nanos, seats: u32) {
         self.left_with(seat_time(held, seats));

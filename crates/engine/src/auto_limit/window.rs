@@ -1,4 +1,4 @@
-//! What the law knows of a span of time: sums over the requests that ended in it.
+//! `Window`: what the limit knows of a span of time, as sums over the requests that ended in it.
 
 use super::sample::{CLASSES, ClassSums, Sample, Sums};
 use crate::elementary::ln;

@@ -19,11 +19,11 @@ pub struct FaithfulDivision {
 struct Sums {
     /// The seats of all levels, exempt ones included.
     nominal: i64,
-    /// What the exempt levels leave of them.
+    /// The part of them that the exempt levels leave.
     remaining: i64,
-    /// What nobody can take from the others.
+    /// The seats that nobody can take from the other levels.
     min: i64,
-    /// The least that the others should get, given their demand.
+    /// The least that the other levels should get, given their demand.
     min_current: i64,
 }
 

@@ -7,7 +7,7 @@ const TOLERANCE: f64 = 0.000_000_1;
 /// Where minima of relative bounds start: the largest number of binary32 (CL-21).
 const RELATIVE_BOUND_MAX: f64 = f32::MAX as f64;
 
-/// One who takes part in an allocation.
+/// A party to an allocation.
 ///
 /// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -51,7 +51,7 @@ impl DemandIntegrator {
         Self { seats: 0.0, updated_at: now, period: DemandPeriod::default() }
     }
 
-    /// From now on there is demand for that many seats.
+    /// Sets the demand from now on, in seats.
     #[inline]
     pub fn set(&mut self, now: Instant, seats: i64) {
         self.update(now);

@@ -1,4 +1,4 @@
-//! Dividing seats among levels: what goes in, what comes out, and the trait of those who decide.
+//! Dividing seats among levels: the input, the result, and the trait of what decides.
 
 use std::fmt;
 

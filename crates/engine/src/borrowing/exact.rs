@@ -33,7 +33,8 @@ pub enum SeatDivision {
 
 impl DivideSeats for ExactDivision {
     fn divide(&mut self, levels: &[LevelDemand], adjustment: &mut Adjustment) {
-        // What exempt requests use is not taken from the others: one health check would cost them a seat for ten seconds.
+        // Seats that exempt requests use are not taken from the other levels: one health check would cost them a seat for ten
+        // seconds.
         let unused = DemandStatistics::default();
         self.levels.clear();
         let without_use = |level: &LevelDemand| LevelDemand { statistics: unused, ..*level };
@@ -63,8 +64,8 @@ impl DivideSeats for ExactDivision {
 /// A level and what it gets.
 type Adjusting<'a> = (&'a LevelDemand, &'a mut AdjustedLevel);
 
-/// What a level has after a division at least. One that lends all its seats keeps one: it could let nobody in until the next
-/// division, and then nobody would know that it wants them back.
+/// The least that a level has after a division. A level that lends all its seats keeps one: without any it could start nothing
+/// until the next division, and the division would not see that it wants seats back.
 fn least(level: &LevelDemand) -> i64 {
     level.limits.min.max(level.limits.nominal.clamp(0, 1))
 }
@@ -73,7 +74,7 @@ fn seats_of(levels: &[Adjusting<'_>]) -> i64 {
     levels.iter().fold(0, |sum, (_, adjusted)| sum.saturating_add(adjusted.current))
 }
 
-/// Gives the seats that rounding down has left over to those who lack most, one each.
+/// Gives the seats that rounding down has left over to the levels that lack most, one each.
 fn hand_out(limited: &mut [Adjusting<'_>], total: i64) {
     let left_over = usize::try_from(total.saturating_sub(seats_of(limited))).unwrap_or(0);
     let lack =

@@ -44,7 +44,7 @@ impl Headers {
         self.0.iter().map(|header| &*header.name)
     }
 
-    /// Takes in what a clause asks for.
+    /// Adds the header that a clause asks for, if it asks for one.
     pub(super) fn add(&mut self, asked: Option<&HeaderMatch>, clause: usize) {
         for header in &mut self.0 {
             let mut asked = asked.into_iter().flat_map(HeaderMatch::iter);

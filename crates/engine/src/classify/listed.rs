@@ -31,7 +31,7 @@ pub(super) fn set_at(sets: &mut Vec<ClauseSet>, index: usize) -> Option<&mut Cla
 // === impl Listed ===
 
 impl Listed {
-    /// Takes in what a clause lists.
+    /// Adds the texts that a clause lists.
     pub(super) fn add(&mut self, list: &[String], clause: usize) {
         if lists_every(list) {
             self.every.push(clause);
@@ -42,7 +42,7 @@ impl Listed {
         }
     }
 
-    /// Takes in one text that a clause lists; `*` is a text like any other here.
+    /// Adds one text that a clause lists; `*` is a text like any other here.
     pub(super) fn add_one(&mut self, text: &str, clause: usize) {
         let number = self.names.add(0, text);
         if let Some(set) = set_at(&mut self.by_name, number) {

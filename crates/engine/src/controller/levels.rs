@@ -1,4 +1,4 @@
-//! What the controller asks of whoever holds the queue sets.
+//! `Levels`: the trait through which the controller changes queue sets that others hold.
 
 use crate::borrowing::{DemandPeriod, Stake};
 use crate::configuration::LevelId;
@@ -18,16 +18,16 @@ pub trait Levels {
     /// Ends a period in which the demand for seats was observed, and starts the next.
     fn end_demand_period(&mut self, level: LevelId, now: Instant) -> DemandPeriod;
 
-    /// Removes a level if nothing waits and nothing executes in it (FQ-34), and tells whether it is gone. No request
-    /// may arrive between the look and the removal. Requests may still linger in it; their ends concern nobody else.
+    /// Removes a level if nothing waits and nothing executes in it (FQ-34), and tells whether it is gone. No request may arrive
+    /// between the look and the removal. Requests may still linger in it; their ends change no other level.
     fn remove_if_idle(&mut self, level: LevelId) -> bool;
 
-    /// From now on a ledger with these terms says what starts; `None`: the limits do that the levels are configured with.
+    /// From now on a ledger with these terms decides which requests start; with `None`, the configured limits of the levels do.
     /// Both may start waiting requests. Requests that run go on, and those that wait keep their places (BM-3).
     fn set_ledger(&mut self, terms: Option<&LedgerTerms>, now: Instant);
 }
 
-/// What a ledger goes by: the seats of the server, and those of each level.
+/// The terms of a ledger: the seats of the server, and those of each level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LedgerTerms {

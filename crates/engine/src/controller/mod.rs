@@ -51,8 +51,8 @@ pub struct Controller<D = FaithfulDivision> {
     objects: Objects,
     /// In ascending byte order of names, which is the order of all sums (CV-8).
     levels: BTreeMap<String, ControlledLevel>,
-    /// The levels that are on their way out, in order: asked for at every request that leaves a level idle, and hardly
-    /// ever more than none.
+    /// The levels that are on their way out, in order. They are looked up whenever a request leaves a level idle, and there is
+    /// hardly ever one.
     quiescing: Vec<LevelId>,
     free_ids: Vec<LevelId>,
     indexes: u32,
@@ -67,11 +67,11 @@ pub struct Controller<D = FaithfulDivision> {
     adjustment: Adjustment,
 }
 
-/// What came of a set of objects.
+/// The result of applying a set of objects.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Applied {
-    /// What governs requests from now on.
+    /// The configuration that governs requests from now on.
     pub configuration: Configuration,
     /// For every schema that was given, whether its level exists.
     pub dangling: Vec<Dangling>,
@@ -96,7 +96,7 @@ impl Controller {
 }
 
 impl<D: DivideSeats> Controller<D> {
-    /// A controller that divides seats as it is told.
+    /// A controller that divides seats as the configuration says.
     pub fn with_config(config: ServerConfig<D>, levels: &mut impl Levels, now: Instant) -> (Self, Applied) {
         let ServerConfig { server_limit, division, period, borrowing, newcomer_wait } = config;
         let mut controller = Self {
@@ -233,8 +233,8 @@ impl<D: DivideSeats> Controller<D> {
         self.borrowing == Borrowing::Periodic && self.division.is_exact()
     }
 
-    /// What a ledger goes by (LB-1). The levels' own seats may add up to a little more than the server has, as in
-    /// Kubernetes (CL-6); then these are what there is.
+    /// The terms of the ledger (LB-1). The levels' own seats may add up to a little more than the server has, as in Kubernetes
+    /// (CL-6); then their sum counts as the seats of the server.
     fn ledger_terms(&self) -> LedgerTerms {
         let stakes = self.levels.values().map(|level| (level.id, level.stake())).collect();
         LedgerTerms { seats: self.server_limit.max(self.nominal_sum()), stakes }
@@ -326,7 +326,7 @@ impl<D: DivideSeats> Controller<D> {
         self.quiescing.binary_search(&id).is_ok()
     }
 
-    /// Levels follow their objects (CC-6). All others are quiescing until it turns out what becomes of them.
+    /// Levels follow their objects (CC-6). All others are quiescing until a later step decides about them.
     fn adopt_levels(&mut self) -> Vec<(String, Unusable)> {
         let mut unusable = Vec::new();
         self.levels.values_mut().for_each(|level| level.quiescing = true);
@@ -380,7 +380,7 @@ impl<D: DivideSeats> Controller<D> {
         });
     }
 
-    /// The mandatory levels are there whatever happens: as they last were (CC-13), or as they are built in (CC-14).
+    /// The mandatory levels always exist: as they last were (CC-13), or as they are built in (CC-14).
     fn add_mandatory_levels(&mut self) {
         for object in &bootstrap::mandatory().priority_levels {
             match (self.levels.get_mut(object.name()), usable::mode(object, self.newcomer_wait)) {

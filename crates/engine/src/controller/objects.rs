@@ -30,9 +30,9 @@ impl Objects {
 
     /// These, and those of the mandatory levels that are not among them.
     ///
-    /// A controller has the mandatory objects anyway, but follows only flow schemas whose levels are given (CC-9). Whoever
-    /// writes objects down, and leaves out those that are always there, means this. An object `exempt` that does
-    /// not say `exempt: {}`, which is valid but of no use to a controller (CC-8), gets it too.
+    /// A controller has the mandatory objects anyway, but follows only flow schemas whose levels are given (CC-9). A file of
+    /// objects that leaves out the mandatory ones means this. An object `exempt` that does not say `exempt: {}`, which is valid
+    /// but of no use to a controller (CC-8), gets it too.
     ///
     /// ```
     /// use evenkeel_api::v1::FlowSchema;
@@ -71,8 +71,8 @@ impl Objects {
         self
     }
 
-    /// What would govern if those of the mode `audit` did, each in the place of the object that it names, or as another one; `None` if none has
-    /// that mode.
+    /// The objects as they would govern if those of the mode `audit` did: each in the place of the object that it names, or in
+    /// addition. `None` if no object has that mode.
     pub fn audited(&self) -> Option<Self> {
         let of_levels = self.priority_levels.iter().any(|level| !governs(&level.metadata));
         let of_schemas = self.flow_schemas.iter().any(|schema| !governs(&schema.metadata));

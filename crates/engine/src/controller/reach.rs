@@ -11,7 +11,7 @@ use crate::implied_groups::{AUTHENTICATED, UNAUTHENTICATED};
 /// Stands for everything, alone in its list.
 const EVERY: &str = "*";
 
-/// What a rule takes all of.
+/// A part of all requests that a rule may match completely.
 ///
 /// Every caller is in exactly one of two groups: a server puts those that it has authenticated into `system:authenticated`, and
 /// all others into `system:unauthenticated` (DG-2). And every request is for a resource or for a path. Rules that take all of
@@ -46,7 +46,7 @@ pub(super) fn is_catch_all_unreachable(usable: &[&FlowSchema]) -> bool {
 // === impl Whole ===
 
 impl Whole {
-    /// Whether the rule matches all of these requests. Several that do so together are not looked for.
+    /// Whether the rule alone matches all of these requests. Rules that do so only together are not found.
     fn is_matched(self, rule: &PolicyRulesWithSubjects) -> bool {
         let callers = if self.authenticated { AUTHENTICATED } else { UNAUTHENTICATED };
         let are_requests_matched = if self.resources {

@@ -111,7 +111,7 @@ impl<'a> SeatPlan<'a> {
         Err(TooFewSeats { seats: server_limit, levels })
     }
 
-    /// How many seats it takes for that.
+    /// How many seats it takes for every such level to have one.
     pub fn seats_min(&self) -> usize {
         self.levels_that_need_a_seat().count()
     }

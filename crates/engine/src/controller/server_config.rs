@@ -1,4 +1,4 @@
-//! What a controller is told of its server: the seats, who divides them, and how often.
+//! `ServerConfig`: the seats of a server, what divides them, and how often.
 
 use std::fmt;
 use std::str::FromStr;

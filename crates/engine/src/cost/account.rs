@@ -1,4 +1,4 @@
-//! `CostAccount`: what a request was taken to cost, what has arisen, and what follows (CO-4, CO-5).
+//! `CostAccount`: the expected cost of a request, the cost that has arisen, and what follows (CO-4, CO-5).
 
 use super::sane;
 use super::seat_rule::SeatRule;
@@ -23,17 +23,17 @@ pub struct CostAccount {
     seats: u32,
     /// Since when it has these seats; `None`: since it has run.
     since: Option<Instant>,
-    /// The seat-nanoseconds before that.
+    /// The seat-nanoseconds before it had these seats.
     held: f64,
     /// What was charged beyond the seat-time, in seat-nanoseconds.
     charged: f64,
     /// The cost up to which it has been charged.
     charged_up_to: f64,
-    /// Nothing is to be done until so much has arisen.
+    /// The cost up to which nothing has to be done.
     next_step: f64,
 }
 
-/// What is to be done because a request costs more than it was taken to.
+/// The change to a request that costs more than was expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Adjustment {
@@ -107,14 +107,14 @@ impl CostAccount {
         seats
     }
 
-    /// So much more has arisen. Tells what is to be done; `None` for most steps.
+    /// Adds cost that has arisen. Returns what is to be done; `None` for most steps.
     #[inline]
     pub fn arise(&mut self, more: f64) -> Option<Adjustment> {
         self.arisen += sane(more);
         if self.arisen <= self.next_step { None } else { self.step(self.arisen) }
     }
 
-    /// So much has arisen in all.
+    /// Sets the cost that has arisen in all. Returns what is to be done.
     #[inline]
     pub fn arisen_in_all(&mut self, cost: f64) -> Option<Adjustment> {
         self.arisen = sane(cost);
@@ -132,7 +132,7 @@ impl CostAccount {
         self.announce(cost)
     }
 
-    /// The request will have cost this much if it comes to its end: its seats follow in either direction.
+    /// Sets the cost that the request will have if it comes to its end: its seats follow, up or down.
     pub fn announce(&mut self, cost: f64) -> Option<Adjustment> {
         let cost = sane(cost).max(self.arisen);
         let fewer = self.rule.map(|rule| rule.seats(cost)).filter(|seats| *seats < self.seats);
@@ -181,7 +181,8 @@ impl CostAccount {
     }
 
     fn plan_next_step(&mut self) {
-        // A level that has fewer seats than the rule asks for has given it those that it has: more will not help.
+        // If the level has fewer seats than the rule asks for, the request holds all of them already: asking for more would not
+        // help.
         let known = self.charged_up_to.max(self.arisen);
         let boundary = self.rule.map_or(f64::INFINITY, |rule| rule.cost_of(self.seats));
         let price = if self.price.is_some() { known } else { f64::INFINITY };

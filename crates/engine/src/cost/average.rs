@@ -1,6 +1,6 @@
-//! `Average`: what requests of a class have cost lately (CO-3).
+//! `Average`: the mean cost of the latest requests of a class (CO-3).
 
-/// An average in which the newest request has a weight of 1/8, and of the first eight requests each the same.
+/// An average in which the newest request has a weight of 1/8. The first eight requests all have the same weight.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Average {
     mean: f64,
@@ -21,7 +21,8 @@ impl Average {
         #[expect(clippy::cast_precision_loss, reason = "at most 8")]
         let weight = 1.0 / self.seen.min(WEIGHT) as f64;
         let moved = self.mean + (cost - self.mean) * weight;
-        // From nothing, everything is more than fourfold: the second request of a class whose first one was free says what it costs.
+        // Any cost is more than four times nothing, so the bound does not hold for a mean of zero: the second request of a class
+        // whose first one was free sets the mean.
         self.mean = if self.mean > 0.0 { moved.clamp(self.mean / FACTOR_MAX, self.mean * FACTOR_MAX) } else { moved };
     }
 

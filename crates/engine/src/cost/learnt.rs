@@ -43,7 +43,7 @@ pub struct Expectation {
     pub cost: f64,
     /// From how many requests that was learnt.
     pub requests: u64,
-    /// Which requests these were.
+    /// The class whose average it is.
     pub width: ClassWidth,
 }
 

@@ -25,7 +25,7 @@ pub use seat_rule::SeatRule;
 /// lose what is added to them.
 pub const COST_MAX: f64 = 1e15;
 
-/// A cost as it is reckoned with: from 0 to [`COST_MAX`]. What is no number counts as nothing.
+/// A cost within 0 and [`COST_MAX`]. NaN counts as zero.
 #[inline]
 pub fn sane(cost: f64) -> f64 {
     if cost.is_nan() { 0.0 } else { cost.clamp(0.0, COST_MAX) }

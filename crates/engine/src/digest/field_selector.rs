@@ -58,7 +58,7 @@ pub enum FieldSelectorError {
     Escape(String),
 }
 
-/// What is wrong with a term. Borrowed, since of many faults only one is ever told.
+/// A fault of a term. It is borrowed, since of many faults only one is reported.
 #[derive(Debug, Clone, Copy)]
 enum Fault<'t> {
     NoOperator,

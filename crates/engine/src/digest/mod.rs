@@ -1,4 +1,4 @@
-//! From an HTTP method and a URL to what is asked for (DG-1 to DG-20).
+//! Digests: from an HTTP method and a URL to a [`RequestInfo`] (DG-1 to DG-20).
 //!
 //! [`Kubernetes`] knows the paths of the Kubernetes API; a [`RouteTable`](routes::RouteTable) is told the paths of any
 //! other service; to [`PlainPaths`] a path is a path. All make the same [`RequestInfo`], so that everything after them is

@@ -103,10 +103,10 @@ pub fn normal_path_with(path: &str, parameters: PathParameters) -> Result<Normal
     Ok(NormalPath { path, had_dot_segments, has_encoded_slash, has_parameters })
 }
 
-/// Why a path is refused in which only some services see dot segments.
+/// The reason for refusing a path in which only some services see dot segments.
 const HIDDEN_DOTS: &str = "has a dot segment beside an encoded slash, a backslash or a path parameter";
 
-/// Whether there is nothing in the path that could make a difference. True for nearly all.
+/// Whether the path is in normal form for certain, which is true of nearly all.
 fn is_plain(path: &str) -> bool {
     let mut before = 0;
     let is_suspect = |byte: u8| {
@@ -120,7 +120,7 @@ fn is_plain(path: &str) -> bool {
 /// Decodes what need not be escaped, and writes all other escapes in upper case.
 fn decode_unreserved(path: &str) -> Result<Cow<'_, str>, DigestError> {
     let mut decoded = String::new();
-    // Up to here it has been copied.
+    // The bytes before this position have been copied.
     let mut copied = 0;
     let mut rest = path;
     while let Some(found) = rest.find('%') {
@@ -187,7 +187,7 @@ fn remove_dot_segments(path: &str) -> (Cow<'_, str>, bool) {
     (Cow::Owned(joined), has_dots)
 }
 
-/// Whether a segment has a dot segment in it for those who take more than `/` for a slash, or drop path parameters.
+/// Whether a server that takes more than `/` for a slash, or drops path parameters, would see a dot segment in this segment.
 fn hides_dots(segment: &str) -> bool {
     let is_dots = |part: &str| {
         let name = part.split(';').next().unwrap_or_default();

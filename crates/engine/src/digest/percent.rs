@@ -20,7 +20,7 @@ pub(super) fn decode_path(text: &str) -> Result<Cow<'_, str>, BadEscape> {
     decode(text, Plus::Itself)
 }
 
-/// Decodes a text in which a plus sign is itself. None if two hexadecimal digits do not follow each percent sign.
+/// Decodes a text in which a plus sign stands for itself. `None` if a percent sign is not followed by two hexadecimal digits.
 pub fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
     decode_path(text).ok()
 }

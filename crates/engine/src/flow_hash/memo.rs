@@ -1,4 +1,4 @@
-//! Remembers the hashes of the flows that came lately.
+//! A memory of the hashes of recent flows.
 //!
 //! The same few flows come again and again, and SHA-256 is slow beside a comparison. What is remembered is a pure
 //! function of the whole key, so the result is always the same as without it, whatever the configuration. Every
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn flows_that_share_a_place_keep_their_hashes() {
-        // Three times as many as there are places, in two rounds: all are put out again and again.
+        // Three times as many as there are places, in two rounds: each is replaced again and again.
         let blocks: Vec<_> = (0..3 * ENTRIES).map(|number| block(&format!("tenant-{number}"))).collect();
         let slow = |block: &[u8; BLOCK_LENGTH]| {
             block.iter().fold(7_u64, |hash, byte| hash * 31 % 1_000_003 + u64::from(*byte))

@@ -35,7 +35,7 @@ pub struct LedgerAccount<'a> {
 // === impl Level ===
 
 impl<T, O: Observer> Level<T, O> {
-    /// Nothing starts from now on but on seats that a ledger grants. One request gets at most that many.
+    /// From now on requests start only on seats that a ledger grants. One request gets at most that many.
     pub fn begin_grants(
         &mut self,
         now: Instant,
@@ -47,7 +47,7 @@ impl<T, O: Observer> Level<T, O> {
         self.tell_wishes(now, account);
     }
 
-    /// A limit says what starts, once the level is [configured](Self::configure) with it.
+    /// Ends the grants: once the level is [configured](Self::configure) with a limit, requests start by that.
     pub fn end_grants(&mut self, now: Instant, effects: &mut impl Effects<T>) {
         self.queue_set.end_grants(now, effects);
     }
@@ -98,7 +98,7 @@ impl<T, O: Observer> Level<T, O> {
     ) -> R {
         let before = self.queue_set.seats_in_use();
         let has_waited = self.queue_set.waiting() > 0;
-        // Without a grant the set stays closed: what the event leaves free is the ledger's.
+        // Without a grant the set stays closed: the seats that the event frees go back to the ledger.
         if granted.seats > 0 {
             self.queue_set.grant(granted.seats, granted.to);
         }

@@ -11,7 +11,7 @@ pub(super) struct LongRunning {
     seats: i64,
 }
 
-/// What a request is that has this slot.
+/// The request in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Slot {
     /// The request is not long-running, or is gone.

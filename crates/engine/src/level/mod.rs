@@ -56,7 +56,7 @@ use crate::queue_set::{Arrival, Effects, Ended, Finish, Phase, QueueSet, QueueSe
 use crate::time::{Instant, Nanos};
 use crate::{Flow, WorkEstimate};
 
-/// A priority level: its queue set, its timers, and who observes it. `T` is what the caller keeps with each request.
+/// A priority level: its queue set, its timers, and its observer. `T` is what the caller keeps with each request.
 #[derive(Debug)]
 pub struct Level<T, O = ()> {
     queue_set: QueueSet<T>,

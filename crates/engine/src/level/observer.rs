@@ -8,14 +8,14 @@ use crate::configuration::LevelId;
 use crate::queue_set::{Effects, Ended, Rejection, RequestId};
 use crate::time::Instant;
 
-/// Told what becomes of the requests of one level, as it happens. It changes no decision.
+/// Sees what becomes of the requests of one level, as it happens. It changes no decision.
 ///
 /// A request arrives; then it starts, at once or after it was queued, or is rejected; when it has started it finishes, and when its seats are
 /// free it is released. [`RequestId::slot`] is an index for what an observer keeps with each request.
 ///
 /// `()` is the observer that does nothing and costs nothing.
 pub trait Observer: fmt::Debug {
-    /// Whether there is anybody to be told. An observer that says no may be told nothing.
+    /// Whether the observer is interested at all. An observer that returns `false` may never be called.
     #[inline]
     fn is_active(&self) -> bool {
         true
@@ -51,7 +51,8 @@ pub trait Observer: fmt::Debug {
         let _ = (now, id);
     }
 
-    /// A request is rejected, on arrival or because it gives way to another or because it has waited too long or is no longer wanted, and is gone.
+    /// A request is rejected and gone: on arrival, to make room for another one, because it has waited too long, or because it
+    /// was cancelled.
     fn rejected(&mut self, now: Instant, id: RequestId, reason: Rejection) {
         let _ = (now, id, reason);
     }
@@ -59,14 +60,14 @@ pub trait Observer: fmt::Debug {
 
 /// Makes an observer for each level. A closure that takes the level's id and its name is one.
 pub trait ObserveLevels {
-    /// What observes a level.
+    /// The observer of a level.
     type Observer: Observer;
 
     /// A level of that name comes into being.
     fn observe(&mut self, level: LevelId, name: &str) -> Self::Observer;
 }
 
-/// Tells an observer, and the count of long-running requests, what a queue set tells its caller.
+/// Passes the effects of a queue set on to an observer and to the count of long-running requests, as well as to the caller.
 pub(super) struct Observed<'a, O, E> {
     now: Instant,
     observer: &'a mut O,

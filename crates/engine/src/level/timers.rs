@@ -36,7 +36,7 @@ impl Timers {
         self.waiting.push(Reverse((until, id)));
     }
 
-    /// A request lingers until that time. What releases it before then leaves a timer behind, for no longer than that.
+    /// A request lingers until that time. If it is released earlier, its timer stays until then at most.
     pub(super) fn linger(&mut self, until: Instant, id: RequestId) {
         self.lingering.push(Reverse((until, id)));
     }
@@ -52,7 +52,8 @@ impl Timers {
         heap.pop().map(|Reverse((_, id))| id)
     }
 
-    /// The heap that has the next timer. Of two at the same time, seats become free before somebody is rejected.
+    /// The heap that has the next timer. Of two at the same time, the one that frees seats comes before the one that rejects a
+    /// request.
     fn next_heap<T>(&mut self, set: &QueueSet<T>) -> Option<(Instant, &mut Heap)> {
         let lingering = first(&mut self.lingering, Phase::Lingering, set);
         let waiting = first(&mut self.waiting, Phase::Waiting, set);

@@ -39,7 +39,7 @@ fn limits(level: &LevelShare<'_>, nominal: i64, server_limit: i64) -> LevelLimit
     LevelLimits::of(nominal, lendable, borrowing)
 }
 
-/// Whether the level is there to let nobody in, whether it queues or rejects.
+/// Whether the level's only purpose is to reject all requests, whether it queues or not.
 fn is_blocked(spec: &PriorityLevelConfigurationSpec) -> bool {
     shares(spec) <= 0 && !is_exempt(spec)
 }

@@ -113,8 +113,8 @@ impl<T> Core<T> {
         id
     }
 
-    /// What [`enqueue`](Self::enqueue) and a dispatch do together when nobody else waits: the same result without the
-    /// way through the queue.
+    /// Does what [`enqueue`](Self::enqueue) and a dispatch do together when no other request waits, without the way through the
+    /// queue.
     fn pass_through(
         &mut self,
         order: &mut impl TurnOrder,

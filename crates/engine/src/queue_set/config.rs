@@ -1,4 +1,4 @@
-//! What a queue set is told to be (FQ-7, CC-7).
+//! `QueueSetConfig`: the configuration of a queue set (FQ-7, CC-7).
 
 use evenkeel_api::annotations;
 
@@ -41,13 +41,13 @@ pub struct Queuing {
     pub deal: DealSize,
     /// How many requests may wait in one queue.
     pub queue_length_limit: i64,
-    /// What a queue is for.
+    /// Which requests share a queue.
     pub discipline: QueuingDiscipline,
     /// What one flow may take, where each has a queue of its own.
     pub flow_limits: FlowLimits,
 }
 
-/// What a queue is for, and who is next.
+/// Whether flows share queues, and with that which request is next.
 ///
 /// Not `#[non_exhaustive]`: code that queues requests has to know every way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -119,7 +119,7 @@ impl Mode {
         self.discipline() == Some(QueuingDiscipline::PerFlow)
     }
 
-    /// What a queue is for, if there are queues.
+    /// Whether flows share queues; `None` if there are no queues.
     pub fn discipline(self) -> Option<QueuingDiscipline> {
         match self {
             Self::Queue(queuing) => Some(queuing.discipline),

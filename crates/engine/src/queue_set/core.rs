@@ -1,4 +1,4 @@
-//! What a queue set keeps whatever its discipline: seats, requests and counters.
+//! `Core`: the part of a queue set that does not depend on its discipline: seats, requests and counters.
 //!
 //! Events are methods of [`Core`] that get the order of turns as an argument: the queue set chooses it once for each event, and the
 //! code of either discipline is what it would be alone.
@@ -17,7 +17,7 @@ pub(super) struct Core<T> {
     pub(super) seats: Seats,
     pub(super) requests: Requests<T>,
     pub(super) waiting: usize,
-    /// Too large for ever after a request was narrowed at its start (FQ-24).
+    /// Stays too large for ever once a request was narrowed at its start (FQ-24).
     pub(super) seats_waiting: i64,
     pub(super) demand: DemandIntegrator,
     pub(super) totals: Totals,

@@ -1,5 +1,5 @@
-//! The discipline of a level: who of those that wait is next. The configuration names it, and may name another one under load
-//! (BM-3).
+//! The discipline of a level: which of the waiting requests is next. The configuration names it, and may name another one under
+//! load (BM-3).
 
 use super::requests::Requests;
 use super::turn_order::{InspectQueues, QueueChoice, TurnOrder};

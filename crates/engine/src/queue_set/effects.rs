@@ -1,16 +1,16 @@
-//! What a queue set says while it handles an event, and how an arrival and a finish end.
+//! `Effects` of an event on a queue set, and the outcomes of an arrival and of a finish.
 
 use super::{Phase, RequestId};
 use crate::WorkEstimate;
 use crate::time::Instant;
 
-/// Told what an event brings about, while it is being handled. A closure that takes a request and what is kept with
-/// it is told of the starts only; what is kept with requests that are rejected later, or whose time is over, is dropped.
+/// Receives the effects of an event, while it is being handled. A closure that takes a request and its payload receives the
+/// starts only; the payloads of requests that are rejected later, or whose time is over, are dropped.
 pub trait Effects<T> {
     /// A request starts: one that has been waiting, or the one that has just arrived.
     fn started(&mut self, id: RequestId, payload: &mut T);
 
-    /// The request that is next needs more seats than are free, and everybody waits for it (FQ-23).
+    /// The request that is next needs more seats than are free, and all others wait for it (FQ-23).
     fn blocked(&mut self, payload: &T) {
         let _ = payload;
     }
@@ -26,8 +26,8 @@ pub trait Effects<T> {
         drop(ended);
     }
 
-    /// The time of a request is over, and it is gone: it has waited as long as it may, or it has lingered. Only a
-    /// [`Level`](crate::level::Level), which has timers, says so.
+    /// The time of a request is over, and it is gone: it has waited for its whole limit, or has stopped lingering. Only a
+    /// [`Level`](crate::level::Level), which has timers, calls this.
     fn timed_out(&mut self, ended: Ended<T>) {
         drop(ended);
     }
@@ -57,7 +57,7 @@ impl<T, F: FnMut(RequestId, &mut T)> Effects<T> for F {
     }
 }
 
-/// Takes no notice of anything.
+/// Ignores all effects.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoEffects;
 
@@ -107,7 +107,7 @@ pub enum Rejection {
     TimeOut,
     /// The client has disconnected. A queue set never gives this reason; callers that cancel requests do.
     Cancelled,
-    /// Its flow is over its rate, and it would have to wait for too long (RL-2). A queue set never says so.
+    /// Its flow is over its rate, and it would have to wait for too long (RL-2). A queue set never gives this reason.
     RateLimit,
     /// The level has as many long-running requests as it may have. A queue set never gives this reason; a caller that knows which requests
     /// are long-running does.

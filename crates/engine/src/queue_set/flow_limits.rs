@@ -21,15 +21,15 @@ pub struct FlowLimits {
     pub flow_seats_max: Option<SeatShare>,
 }
 
-/// For whom seats are granted.
+/// The requests that seats are granted for.
 ///
-/// Not `#[non_exhaustive]`: whoever starts requests has to know both.
+/// Not `#[non_exhaustive]`: code that starts requests has to know both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Recipient {
-    /// For whoever is next.
+    /// The request that is next.
     #[default]
     Anybody,
-    /// For whoever is next among those from whom no seats are kept: the others would take the seats that are kept for
+    /// The request that is next among those that need not leave seats free: the others would take the seats that are kept for
     /// newcomers (PF-10).
     Newcomer,
 }
@@ -41,7 +41,7 @@ pub(super) struct Room {
     pub(super) in_use: i64,
     /// The most seats of one request.
     pub(super) widest: i64,
-    /// How many seats there are for those that have to leave some free.
+    /// How many seats there are for requests that have to leave some free.
     pub(super) horizon: i64,
 }
 
@@ -51,7 +51,7 @@ impl FlowLimits {
     /// A flow may take all seats.
     pub const NONE: Self =
         Self { newcomer_seats: NewcomerSeats::NONE, newcomer_wait: NEWCOMER_WAIT, flow_seats_max: None };
-    /// Seats are kept for newcomers as it takes: what a level has that says nothing about it.
+    /// As many seats are kept for newcomers as they need: the default of a level whose object does not say it.
     pub const AUTO: Self = Self { newcomer_seats: NewcomerSeats::Auto, ..Self::NONE };
 }
 
@@ -64,9 +64,9 @@ impl Default for FlowLimits {
 // === impl Room ===
 
 impl Room {
-    /// Room for whoever is next, whatever has to stay free.
+    /// The horizon for the request that is next, whatever has to stay free.
     pub(super) const ALL: i64 = i64::MAX;
-    /// Room only for those that need not leave any seat free.
+    /// The horizon for only those requests that need not leave any seat free.
     pub(super) const OPEN: i64 = i64::MIN;
 
     /// Whether a request of so many seats leaves that many free.

@@ -1,8 +1,7 @@
-//! Seats that are granted one request at a time, by whoever knows what the other levels use (LB-1).
+//! Seats that are granted one request at a time, by a ledger that knows what the other levels use (LB-1).
 //!
-//! Between two events a queue set has no seats but those in use, so that nothing starts by itself. Whoever grants seats
-//! looks at the [head](QueueSet::head), [grants](QueueSet::grant) its seats, lets the event happen, and
-//! [closes](QueueSet::close) the grant.
+//! Between two events a queue set has no seats but those in use, so that nothing starts by itself. The ledger's side looks at the
+//! [head](QueueSet::head), [grants](QueueSet::grant) its seats, lets the event happen, and [closes](QueueSet::close) the grant.
 
 use super::discipline::Discipline;
 use super::turn_order::TurnOrder;
@@ -23,7 +22,7 @@ pub struct Head {
 }
 
 impl<T> QueueSet<T> {
-    /// Nothing starts from now on but by a grant. A request that asks for more seats than the widest is narrowed.
+    /// From now on requests start only by a grant. A request that asks for more seats than the widest is narrowed.
     pub fn begin_grants(&mut self, now: Instant, widest: i64, effects: &mut impl Effects<T>) {
         self.advance(now, effects);
         self.core.seats.begin_grants(widest);
@@ -83,7 +82,7 @@ impl<T> QueueSet<T> {
         self.dispatch(now, effects);
     }
 
-    /// What is left of a grant is void.
+    /// Ends the grant; seats that are left of it are void.
     #[inline]
     pub fn close(&mut self) {
         self.core.seats.close();

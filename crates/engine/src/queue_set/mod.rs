@@ -104,13 +104,12 @@ impl<T> QueueSet<T> {
         set
     }
 
-    /// The demand for seats through time: what the borrowing between levels goes by.
+    /// The demand for seats over time, which borrowing between levels is decided by.
     pub fn demand_mut(&mut self) -> &mut DemandIntegrator {
         &mut self.core.demand
     }
 
-    /// A request of a flow arrives. Exempt levels, levels without queues and levels with one queue make nothing of the
-    /// flow.
+    /// A request of a flow arrives. Exempt levels, levels without queues and levels with one queue ignore the flow.
     #[inline]
     pub fn arrive<'a>(
         &mut self,
@@ -175,7 +174,7 @@ impl<T> QueueSet<T> {
     }
 }
 
-/// Apart, so that the code of the other discipline is as fast as it is alone.
+/// A function of its own, so that the code of the other discipline is as fast as without this one.
 #[inline(never)]
 fn arrive_per_flow<T>(
     order: &mut PerFlow,
@@ -189,7 +188,7 @@ fn arrive_per_flow<T>(
     core.arrive(order, now, flow, work, payload, effects)
 }
 
-/// The same for the end of a request.
+/// The end of a request, in a function of its own for the same reason.
 #[inline(never)]
 fn finish_per_flow<T>(
     order: &mut PerFlow,

@@ -1,6 +1,7 @@
-//! What a request would find that arrives now: its queue, and how many requests would start before it. Nothing changes.
+//! `Outlook`: what a request that arrived now would find: its queue, and how many requests would start before it. Nothing
+//! changes.
 //!
-//! It is an estimate for people: it goes by what waits now, and not by who arrives later.
+//! It is an estimate for people, based on the requests that wait now, and not on later arrivals.
 
 use std::time::Duration;
 
@@ -134,7 +135,7 @@ mod tests {
             for (seats, flows, each) in [(1, 1, 30), (4, 1, 50), (4, 6, 20), (10, 8, 40), (16, 4, 60), (3, 12, 10)] {
                 for flow in [0, flows / 2, flows - 1, 1000] {
                     let mut busy = Busy::new(discipline, seats);
-                    // Requests start at different times, as they do in life.
+                    // Requests start at different times, as in a real service.
                     for n in 0..flows * each {
                         busy.arrive(n % flows);
                         busy.now += i64::from(n < 20) * 7;

@@ -39,11 +39,11 @@ pub(super) struct Request<T> {
     /// The key of the queue that it came through, or [`NO_QUEUE`], or [`SEATLESS`].
     pub(super) queue: u32,
     pub(super) arrived: Instant,
-    /// There unless the slot is free.
+    /// `None` if the slot is free.
     payload: Option<T>,
 }
 
-/// What a request is doing, and what is known of it only then.
+/// The phase of a request, with what is known of it only in that phase.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage {
     /// There is no request.
@@ -72,7 +72,7 @@ pub(super) struct Run {
 
 /// The slots of the neighbours of a waiting request in its queue, or [`NO_SLOT`]. Of a free slot, `next` is the next free one.
 ///
-/// Links are kept apart from the requests: whoever follows them need not touch the requests, which are far away in memory.
+/// Links are kept apart from the requests, so that following them does not touch the requests, which are not in the cache.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Links {
     pub(super) previous: u32,
@@ -86,7 +86,7 @@ pub(super) const SEATLESS: u32 = u32::MAX - 1;
 /// No slot.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
-/// With fewer slots than this, all requests are near anyway.
+/// With fewer slots than this, all requests are in the cache anyway.
 const FAR: usize = 4096;
 
 /// Whether that is the key of a queue.
@@ -321,10 +321,10 @@ impl<T> Requests<T> {
         self.links.get_mut(slot as usize)
     }
 
-    /// Has the next requests of a queue brought near, from that slot on, all at the same time.
+    /// Prefetches the next requests of a queue, from that slot on, all at the same time.
     ///
-    /// A request that has waited for long is far away in memory. To fetch several at once takes hardly longer than to fetch
-    /// one; that nothing is done with them here is the point.
+    /// A request that has waited for long is no longer in the cache. Fetching several at once takes hardly longer than fetching
+    /// one, which is why they are read here and not used.
     #[inline]
     pub(super) fn fetch(&self, mut slot: u32, count: u32) {
         if self.slots.len() < FAR {
@@ -332,7 +332,7 @@ impl<T> Requests<T> {
         }
         for _ in 0..count {
             let (Some(request), Some(links)) = (self.slot(slot), self.links(slot)) else { return };
-            // The two ends of it, which may be in two cache lines.
+            // The two ends of the request, which may be in two cache lines.
             black_box((request.phase(), request.arrived));
             slot = links.next;
         }

@@ -1,4 +1,4 @@
-//! A request runs, and turns out to cost more or less than it was taken to (CO-4).
+//! Changes of running requests that cost more or less than was expected (CO-4).
 
 use super::core::Core;
 use super::discipline::Discipline;

@@ -1,6 +1,6 @@
 //! The seats of a level: how many there are, how many are taken, and whether a request may take more (FQ-21).
 //!
-//! Who of those that wait is next is decided elsewhere, by a [`Discipline`](super::Discipline).
+//! Which of the waiting requests is next is decided by a [`Discipline`](super::Discipline).
 
 use super::{Mode, Recipient, Room};
 use crate::WorkEstimate;
@@ -14,7 +14,7 @@ pub(super) struct Seats {
     pub(super) nominal: i64,
     /// How many seats may be in use for another request to start. The same as the limit, unless seats are granted.
     allowance: i64,
-    /// How many seats there are for those that have to leave some free.
+    /// How many seats there are for requests that have to leave some free.
     horizon: i64,
     /// Seats of executing and lingering requests.
     pub(super) in_use: i64,
@@ -88,7 +88,7 @@ impl Seats {
         }
     }
 
-    /// Nothing starts from now on but by a grant; one request takes at most that many seats.
+    /// From now on requests start only by a grant; one request takes at most that many seats.
     pub(super) fn begin_grants(&mut self, widest: i64) {
         self.granted = Some(widest.max(1));
         self.close();
@@ -110,7 +110,7 @@ impl Seats {
         };
     }
 
-    /// What is left of a grant is void. The level has the seats that it uses.
+    /// Ends the grant; seats that are left of it are void. The level has the seats that it uses.
     #[inline]
     pub(super) fn close(&mut self) {
         self.limit = self.in_use;

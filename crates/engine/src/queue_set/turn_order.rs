@@ -1,11 +1,12 @@
-//! What either discipline has to do: decide on the order in which the waiting requests of a level start, and show its queues.
+//! `TurnOrder`: the trait of the two disciplines, which decide on the order in which the waiting requests of a level start, and
+//! show their queues.
 
 use super::requests::{Links, Requests, Run};
 use super::{QueueView, Queuing, ReadingBounds, Room};
 use crate::time::{Instant, Nanos};
 use crate::{Flow, SeatSeconds, WorkEstimate};
 
-/// Decides who of those that wait in a level is next: where a request waits (placing), whose turn it is (choosing), and
+/// Decides which of the waiting requests of a level is next: where a request waits (placing), whose turn it is (choosing), and
 /// what the turn costs (charging), by a time of its own (virtual time).
 ///
 /// The `Core` of a queue set tells it of every step of an event. Whether there are seats for the request that is next is not
@@ -70,7 +71,7 @@ pub(super) trait TurnOrder: InspectQueues + Sized {
     fn release(&mut self, queue: u32, released: Finished);
 }
 
-/// What can be seen of the queues of a discipline. Queues go by their numbers here.
+/// Shows the queues of a discipline. Queues go by their numbers here.
 pub(super) trait InspectQueues {
     /// How many requests may wait in one queue, by the configuration; kept from before while there are no queues.
     fn queue_length_limit(&self) -> i64;
@@ -84,7 +85,7 @@ pub(super) trait InspectQueues {
     /// The virtual time at the last start, and the reading of the queue that was started from.
     fn last_start(&self) -> (SeatSeconds, SeatSeconds);
 
-    /// Above all numbers of queues.
+    /// A number above those of all queues.
     fn queue_count(&self) -> usize;
 
     /// The queue of that number, which is below the count.
@@ -114,7 +115,7 @@ pub(super) trait InspectQueues {
 /// Where a request is to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueueChoice {
-    /// Nowhere: there are no queues.
+    /// There are no queues to wait in.
     Nowhere,
     /// In the queue of that key.
     Queue(u32),
@@ -157,7 +158,7 @@ pub(super) struct Finished {
 pub(super) struct Resized {
     pub(super) before: WorkEstimate,
     pub(super) after: WorkEstimate,
-    /// Since when it had those of before.
+    /// Since when it had its previous seats.
     pub(super) since: Instant,
     pub(super) now: Instant,
 }

@@ -27,7 +27,7 @@ pub struct RequestView<'a, T> {
     pub payload: &'a T,
 }
 
-/// What has happened since the queue set was made.
+/// Counters of a queue set since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counters {
@@ -48,9 +48,9 @@ pub struct Counters {
 /// Not `#[non_exhaustive]`: it is two pairs of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadingBounds {
-    /// Of the progress at which the oldest request would start.
+    /// The bounds of the progress at which the oldest request of a queue would start.
     pub next_r: (SeatSeconds, SeatSeconds),
-    /// Of the same, less the guessed work of what the queue has running; below zero it is huge.
+    /// The bounds of the same, less the guessed work of what the queue has running; a value below zero wraps and is huge.
     pub discounted: (SeatSeconds, SeatSeconds),
 }
 
@@ -75,7 +75,7 @@ pub struct QueueView {
     pub work_waiting: SeatSeconds,
 }
 
-/// A flow of which something waits or runs, where each flow has a queue.
+/// A flow with waiting or running requests, where each flow has a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ActiveFlowView {

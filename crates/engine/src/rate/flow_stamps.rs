@@ -13,17 +13,17 @@ pub struct FlowStamps {
     slots: Vec<Slot>,
     used: usize,
     flows_max: usize,
-    /// How many newcomers found no place since it was last looked for flows at rest.
+    /// How many newcomers have found no place since the last search for flows at rest.
     turned_away: usize,
 }
 
-/// How a flow stands.
+/// How much of its rate a flow has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Standing {
     /// How much it may take at once.
     pub left: u64,
-    /// How long until it is at rest, in nanoseconds.
+    /// How long until the flow is at rest, in nanoseconds.
     pub rests_in: Nanos,
 }
 
@@ -78,8 +78,8 @@ impl FlowStamps {
         Ok(at)
     }
 
-    /// What a request of a flow took turns out to be too little by that much, or too much if it is below zero (RL-3). A request that
-    /// leaves before its time gives back what it took.
+    /// A request of a flow took too little by that much, or too much if the number is below zero (RL-3). A request that leaves
+    /// before its time gives back what it took.
     pub fn correct(&mut self, limit: &RateLimit, flow: u64, more: i64, now: Instant) {
         let (flow, span) = (named(flow), limit.span_of(more.unsigned_abs()));
         match self.find(flow, now) {
@@ -87,14 +87,14 @@ impl FlowStamps {
                 let stamp = &mut self.slots[index].stamp;
                 *stamp = if more < 0 { *stamp + -span } else { (*stamp).max(now) + span };
             }
-            // It was at rest, or has no place: there is nothing to give back.
+            // The flow is at rest, or has no place: there is nothing to give back.
             _ if more <= 0 => {}
             Some(FoundSlot::Free(index)) if self.has_room_for(index) => self.put(index, flow, now + span),
             _ => self.make_room_for(flow, now + span, now),
         }
     }
 
-    /// How a flow stands.
+    /// How much of its rate a flow has left at that time.
     pub fn standing(&self, limit: &RateLimit, flow: u64, now: Instant) -> Standing {
         let stamp = match self.find(named(flow), now) {
             Some(FoundSlot::Own(index)) => Some(self.slots[index].stamp),
@@ -191,7 +191,7 @@ impl FlowStamps {
     }
 }
 
-/// The name of a flow in the table, where 0 is nobody.
+/// The key of a flow in the table, where 0 is a free place.
 #[inline]
 fn named(flow: u64) -> u64 {
     if flow == 0 { 1 } else { flow }

@@ -2,7 +2,7 @@
 
 use crate::time::{Instant, Nanos};
 
-/// So much in so much time, and so much at once.
+/// A rate: an amount for each period, and a burst that may pass at once.
 ///
 /// ```
 /// use evenkeel_engine::rate::RateLimit;
@@ -20,7 +20,7 @@ use crate::time::{Instant, Nanos};
 pub struct RateLimit {
     amount: u64,
     period: Nanos,
-    /// How long the rate takes to give what may pass at once.
+    /// How long the rate takes to give a whole burst.
     burst_time: Nanos,
     burst: u64,
     /// How long the rate takes to give one.
@@ -93,7 +93,7 @@ impl RateLimit {
         self.amount
     }
 
-    /// In nanoseconds.
+    /// The period, in nanoseconds.
     pub fn period(&self) -> Nanos {
         self.period
     }

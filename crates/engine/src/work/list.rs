@@ -1,10 +1,10 @@
-//! What lists cost, and watches that begin with the existing objects (WE-6 to WE-13).
+//! The cost of lists, and of watches that begin with the existing objects (WE-6 to WE-13).
 
 use super::{Circumstances, EstimatorConfig, ListCosting, Statistics, cap};
 use crate::digest::{ListOptions, Query};
 use crate::{RequestInfo, WorkEstimate};
 
-/// What is estimated.
+/// The kind of request that is estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     List,
@@ -18,7 +18,7 @@ enum Source {
     Storage,
 }
 
-/// What is to be loaded.
+/// The objects that are to be loaded.
 struct Load {
     /// All objects of the resource.
     count: i64,

@@ -1,4 +1,4 @@
-//! What changes cost: telling the watches of them (WE-16 to WE-19).
+//! The cost of changes: telling the watches of them (WE-16 to WE-19).
 
 use super::{Circumstances, EstimatorConfig, cap};
 use crate::{RequestInfo, SeatSeconds, WorkEstimate};

@@ -90,7 +90,7 @@ impl WatchCounts {
     /// Stops counting a watch that has ended.
     pub fn forget(&mut self, registration: WatchRegistration) {
         let WatchRegistration { api_group, resource, namespace, name } = registration;
-        // Names come from clients: what is not counted any more must not be kept.
+        // Names come from clients: a watch that is no longer counted must leave nothing behind.
         change(&mut self.by_resource, &resource, HashMap::is_empty, |by_group| {
             change(by_group, &api_group, HashMap::is_empty, |by_namespace| {
                 change(by_namespace, &namespace, Watches::is_empty, |watches| {

@@ -1,4 +1,4 @@
-//! What the parser of label selectors finds wrong, before it is put into words.
+//! Faults in label selectors, as the parser finds them, before they are put into words.
 //!
 //! Whether a selector is malformed is asked for every list and watch, and what is wrong with it hardly ever: so the
 //! parser only points at it, and the words, which may be many times as long as the selector, are made on demand.
@@ -8,7 +8,7 @@ use evenkeel_api::validate::{Value, label_value, qualified_name};
 use super::token::Token;
 use super::{LabelSelectorError, RequirementError, sorted};
 
-/// What is wrong with a selector.
+/// A fault in a selector.
 #[derive(Debug)]
 pub(super) enum Fault<'t> {
     /// See [`LabelSelectorError::Beginning`].

@@ -26,7 +26,7 @@ impl Compiled {
     pub(super) fn new(route: Route) -> Result<Self, Vec<RouteError>> {
         let mut errors = Vec::new();
         let pieces = pieces(&route.template, &mut errors);
-        // A route whose template is not understood would be accused of more than it did.
+        // Where the template is not understood, further errors would only follow from that.
         if errors.is_empty() {
             let faults = faults_of_values(&pieces, &route);
             errors

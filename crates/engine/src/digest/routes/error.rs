@@ -1,4 +1,4 @@
-//! What can be wrong with routes.
+//! Errors in routes.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::Attribute;
 #[non_exhaustive]
 pub struct RouteErrors(pub Vec<RouteError>);
 
-/// What is wrong with a route.
+/// An error in a route.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RouteError {
@@ -43,7 +43,7 @@ pub enum RouteError {
     },
 }
 
-/// What is wrong with a template.
+/// A fault in a template or in one of its segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateFault {

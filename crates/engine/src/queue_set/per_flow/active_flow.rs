@@ -1,4 +1,4 @@
-//! A flow of which something waits or runs: its queue, and what it has used (PF-2, PF-3).
+//! `ActiveFlow`: a flow with waiting or running requests: its queue, and the seat-time that it has used (PF-2, PF-3).
 
 use crate::queue_set::requests::NO_SLOT;
 use crate::queue_set::requests::Run;
@@ -47,11 +47,11 @@ pub(super) enum Pace {
 /// Which seats a flow that waits may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Any: nothing of it runs, or its requests are quick.
+    /// Any seat: nothing of the flow runs, or its requests are quick.
     Open,
-    /// Seats that are not kept for newcomers (PF-10).
+    /// Only seats that are not kept for newcomers (PF-10).
     Held,
-    /// None: it holds as many as it may (PF-11).
+    /// No seat: the flow holds as many as it may (PF-11).
     Full,
 }
 
@@ -126,7 +126,7 @@ impl ActiveFlow {
     pub(super) fn end(&mut self, run: Run, now: Instant, seats: u32) -> u64 {
         self.running -= 1;
         self.give_back(run.resized, now, seats);
-        // What the whole request would have taken on the seats that it had last: those of the next one are likely to be as many.
+        // The seat-time of the whole request on the seats that it had last: the next request is likely to have as many.
         let used = seat_time(run.started, now, seats);
         self.estimate = learnt(self.estimate, used);
         if self.pace == Pace::Unknown {
@@ -168,7 +168,7 @@ impl ActiveFlow {
     }
 }
 
-/// What seats amount to that are held from one time to another, in seat-nanoseconds.
+/// The seat-time of seats that are held from one time to another, in seat-nanoseconds.
 #[inline]
 fn seat_time(since: Instant, now: Instant, seats: u32) -> u64 {
     u64::try_from(now - since).unwrap_or(0).saturating_mul(u64::from(seats))

@@ -9,7 +9,7 @@ use super::waiting::Waiting;
 /// The waiting flows by their waiting seats, while the level is crowded.
 #[derive(Debug, Default)]
 pub(super) struct Crowd {
-    /// By the seats, negated, and then by who came last.
+    /// Ordered by the seats, negated, and then by the latest arrival.
     flows: FlowHeap,
 }
 
@@ -45,7 +45,7 @@ impl Crowd {
         self.flows.first().map(|first| (first.flow, -first.key))
     }
 
-    /// Stops when less than half of the requests wait that may.
+    /// Stops keeping the order when fewer than half as many requests wait as may.
     #[inline]
     pub(super) fn end_below(&mut self, waiting: usize, limit: u64) {
         if !self.is_empty() && u64::try_from(waiting).is_ok_and(|waiting| waiting < limit / 2) {

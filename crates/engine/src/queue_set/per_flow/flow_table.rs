@@ -88,7 +88,7 @@ impl FlowTable {
         self.flows.len() - self.free.len()
     }
 
-    /// Above all numbers.
+    /// A number above those of all flows.
     pub(super) fn numbers_end(&self) -> usize {
         self.flows.len()
     }

@@ -87,7 +87,7 @@ impl FlowIndex {
             if entry.number == NOBODY {
                 break;
             }
-            // Whoever is at home behind the gap, or in its own place, stays.
+            // An entry whose home is behind the gap, or that is in its home already, stays.
             let mask = self.entries.len() - 1;
             let (from_home, from_gap) = (place.wrapping_sub(self.home(entry.mixed)), place.wrapping_sub(gap));
             if from_home & mask >= from_gap & mask {

@@ -83,10 +83,10 @@ struct Limits {
     flow: u64,
 }
 
-/// So many idle flows are remembered, or as many as there are others if that is more. Who uses a name once and never again
-/// would otherwise make the level remember all of them while others wait.
+/// So many idle flows are remembered, or as many as there are others if that is more. Without a bound, a client that uses each
+/// name only once would make the level remember all of them while others wait.
 const IDLE_FLOWS_MAX: usize = 256;
-/// With fewer flows than this, all of them are near anyway.
+/// With fewer flows than this, all of them are in the cache anyway.
 const FAR: usize = 1024;
 /// When the virtual time is beyond this, all keys are lowered by it (PF-9): after four years of seat-time for a weight of 1.
 const VIRTUAL_TIME_MAX: i64 = 1 << 61;
@@ -158,7 +158,7 @@ impl PerFlow {
         flow.running > 0 && flow.pace == Pace::Quick && self.newcomers.pace(flow, self.now) != Pace::Quick
     }
 
-    /// A quick flow is slow from now on.
+    /// Treats a flow that was quick as slow from now on.
     #[cold]
     fn slow_down(&mut self, queue: u32) {
         let flow = self.flows.get_mut(queue);
@@ -282,8 +282,8 @@ impl PerFlow {
         self.waiting_count -= 1;
     }
 
-    /// Has the request that is probably next, and the flow that is probably next after it, brought near while others are
-    /// busy: among many flows, both are far away in memory. The next flow has been fetched at the turn before.
+    /// Prefetches the request that is probably next, and the flow that is probably next after it: among many flows, neither is in
+    /// the cache. The next flow has been fetched at the turn before.
     #[inline]
     fn fetch_next<T>(&self, requests: &Requests<T>) {
         if self.flows.len() < FAR {
@@ -301,7 +301,7 @@ impl PerFlow {
         }
     }
 
-    /// Forgets the flow if nothing of it is left and nobody would notice (PF-6).
+    /// Forgets the flow if it is idle and forgetting it changes no decision (PF-6).
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a part of the identity is enough to break ties")]
     fn forget_if_idle(&mut self, queue: u32) {
@@ -317,8 +317,8 @@ impl PerFlow {
         }
     }
 
-    /// Forgets idle flows that have used no more than the virtual time; all of them if nobody waits, since then everybody has
-    /// got what they wanted; and those that have used the least if there are too many.
+    /// Forgets idle flows that have used no more than the virtual time; all of them if no request waits, since then every flow
+    /// has got what it wanted; and those that have used the least if there are too many.
     #[inline]
     fn forget_idle(&mut self) {
         while let Some(first) = self.idle.first()
@@ -393,7 +393,7 @@ impl TurnOrder for PerFlow {
             let of = |queues: usize| u64::try_from(queues).unwrap_or(u64::MAX).saturating_mul(length);
             Limits { level: of(deal.deck()), flow: of(deal.hand()) }
         });
-        // What runs goes on by the same rules while there are to be no queues.
+        // Running requests keep the same rules while there are to be no queues.
         if let Some(flow_limits) = queuing.map(|queuing| queuing.flow_limits)
             && flow_limits != self.flow_limits
         {
@@ -527,7 +527,7 @@ impl TurnOrder for PerFlow {
         let queue = request.queue;
         let flow = self.flows.get(queue);
         let is_head = flow.first == slot;
-        // Whoever is behind a wide request may need fewer seats than it.
+        // A request behind a wide one may need fewer seats.
         let has_to_leave_seats = is_head && flow.standing != Standing::Open;
         let ends_turn = is_head && self.turn == Some(queue);
         if ends_turn {

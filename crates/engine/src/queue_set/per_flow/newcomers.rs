@@ -14,7 +14,7 @@ use super::active_flow::{ActiveFlow, Pace};
 use crate::queue_set::FlowLimits;
 use crate::time::Instant;
 
-/// How many seats are kept, and who uses seats.
+/// How many seats are kept, and which flows use seats.
 #[derive(Debug)]
 pub(super) struct Newcomers {
     rule: NewcomerSeats,
@@ -51,7 +51,7 @@ impl Newcomers {
         (self.in_use, self.slow_in_use) = (0, 0);
     }
 
-    /// What is thought of a flow of which nothing is known.
+    /// The assumed pace of a flow of which nothing is known.
     #[inline]
     pub(super) fn first_pace(&self) -> Pace {
         match self.rule {
@@ -61,7 +61,7 @@ impl Newcomers {
         }
     }
 
-    /// What is to be thought of a flow now.
+    /// The pace of a flow as of now.
     #[inline]
     pub(super) fn pace(&self, flow: &ActiveFlow, now: Instant) -> Pace {
         match (self.first_pace(), flow.pace) {
@@ -123,7 +123,7 @@ impl Newcomers {
         self.nominal.max(self.in_use)
     }
 
-    /// How long a request holds its seats at most that is quick, in nanoseconds.
+    /// The longest time for which a quick request holds its seats, in nanoseconds.
     #[inline]
     fn quick_max(&self) -> u64 {
         self.wait.saturating_mul(self.seats().unsigned_abs())

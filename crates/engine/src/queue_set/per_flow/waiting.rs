@@ -1,7 +1,7 @@
 //! The waiting requests of all flows: a list for each flow, in the order of arrival.
 //!
-//! Whoever serves a flow needs the neighbours of a request, its number and its seats. They are together here, apart from the
-//! requests, which are far away in memory when many wait.
+//! Serving a flow takes the neighbours of a request, its number and its seats. They are together here, apart from the requests,
+//! which are not in the cache when many wait.
 
 use super::active_flow::ActiveFlow;
 use crate::queue_set::requests::NO_SLOT;

@@ -1,7 +1,7 @@
 //! The waiting requests of one queue, oldest first: a list whose links are in the requests themselves.
 //!
-//! So a request that gives up leaves at once, wherever it is, and a queue needs no memory of its own. What dispatching asks
-//! of the oldest request is kept here, since it is asked again and again.
+//! So a request that gives up leaves at once, wherever it is, and a queue needs no memory of its own. The figures of the oldest
+//! request that dispatching needs are kept here, since they are read again and again.
 
 use super::super::requests::{Links, NO_SLOT, Requests, Stage};
 use super::virtual_time::total_work;

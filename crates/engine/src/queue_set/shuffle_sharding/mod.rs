@@ -141,7 +141,7 @@ impl TurnOrder for ShuffleSharding {
         QueueChoice::Queue(slot)
     }
 
-    /// What would finish at the very end of the meter is never chosen (FQ-23).
+    /// A request that would finish at the very end of the meter is never chosen (FQ-23).
     #[inline]
     fn would_choose(&mut self, queue: u32, work: WorkEstimate, _room: Room) -> bool {
         let (queue, r) = (&self.queues[queue as usize], self.meter.r());
@@ -176,7 +176,7 @@ impl TurnOrder for ShuffleSharding {
         let is_head = found.waiting == 0;
         found.line.push_back(requests, slot);
         found.waiting += 1;
-        // Behind others it hardly ever changes when the queue would be served.
+        // A request behind others hardly ever changes when the queue would be served.
         if found.forget_old_claims() || is_head {
             self.update_ready(queue);
         }

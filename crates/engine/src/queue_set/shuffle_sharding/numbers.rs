@@ -163,7 +163,7 @@ impl UsedQueues {
     }
 
     fn set_finish(&mut self, number: u32, finish: Option<SeatSeconds>) {
-        // What would finish at the end of time is never chosen (FQ-23).
+        // A request that would finish at the end of time is never chosen (FQ-23).
         let finish = finish.filter(|finish| *finish != SeatSeconds::MAX);
         let Some(queue) = self.used.get_mut(&number) else { return };
         let before = std::mem::replace(&mut queue.finish, finish);
