@@ -43,7 +43,8 @@ pub mod objects {
 
 #[cfg(feature = "check")]
 pub mod check {
-    //! What is probably not meant in objects that work: what [`FlowControl::findings`](crate::FlowControl::findings) gives.
+    //! Findings in objects that work, but probably not as they are meant: the results of
+    //! [`FlowControl::findings`](crate::FlowControl::findings).
 
     #[doc(inline)]
     pub use evenkeel_check::{Assumptions, Finding, ObjectName, Rule, Severity, Witness};
@@ -105,7 +106,7 @@ pub mod work {
 }
 
 pub mod cost {
-    //! What requests cost: who counts it, and what routes say of it. [`Permit`](crate::Permit) has the rest.
+    //! What requests cost: sources of costs, and the costs of routes. [`Permit`](crate::Permit) has the rest.
 
     pub use crate::control::cost_source::{CostMeter, CountCost, Counted, RouteCost};
     #[doc(inline)]
@@ -192,7 +193,7 @@ pub mod explain {
 }
 
 pub mod events {
-    //! What happens in levels, for whoever wants to know: what [`FlowControlBuilder::listen`](crate::FlowControlBuilder::listen) and
+    //! The events of levels: what [`FlowControlBuilder::listen`](crate::FlowControlBuilder::listen) and
     //! [`FlowControlBuilder::listen_to_arrivals`](crate::FlowControlBuilder::listen_to_arrivals) take.
     //!
     //! The metrics, the drain meter behind `Retry-After`, and [who uses a level](crate::FlowControl::flows) listen to the same events.

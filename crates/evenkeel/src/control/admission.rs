@@ -1,4 +1,4 @@
-//! A request in its level. It ends when this is dropped, whatever it was doing.
+//! `Admission`: a request in its level. The request ends when its `Admission` is dropped, whatever it was doing.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::control::snapshot::Destination;
 use crate::control::trace;
 use crate::control::wakers::Wakers;
 
-/// A request that has arrived, and the way to everything that concerns it.
+/// A request that has arrived, with references to everything that concerns it.
 ///
 /// Dropping it ends the request: one that waits leaves its queue, one that runs finishes. So no seat is ever lost,
 /// wherever a future is dropped and whatever panics. It is kept in a [`ReusedBox`](crate::control::reused_box::ReusedBox): futures and bodies that
@@ -42,13 +42,13 @@ pub(crate) struct Admission {
     pub(crate) counting: Counting,
     /// Where the times of the request are noted, if its caller wants to know them.
     pub(crate) times: Option<Arc<SeatTimes>>,
-    /// Whether the caller gives it up because its time is over, and not because its client has left.
+    /// Whether the caller gives the request up because its time is over, and not because its client has left.
     pub(crate) has_expired: bool,
     /// How it has ended so far: an [`RunEnd`].
     pub(crate) end: AtomicU8,
-    /// What it costs, if that counts.
+    /// The account of its cost, if costs count.
     pub(crate) account: Option<ReusedBox<RequestAccount>>,
-    /// By which it may be told to end, if its level is revocable.
+    /// The ticket by which it may be told to end, if its level is revocable.
     pub(crate) ticket: Option<Arc<Ticket>>,
 }
 
@@ -73,8 +73,7 @@ impl Reusable for Admission {
 }
 
 impl Admission {
-    /// What the request is doing. If it waits, whoever is behind the waker is woken when it is started or rejected. `None` if
-    /// it has been rejected.
+    /// The phase of the request. If it waits, the waker is called when it is started or rejected. `None` if it has been rejected.
     pub(crate) fn phase_or_wake(&self, waker: &std::task::Waker) -> Option<Phase> {
         // Cloning and dropping a waker may run anything, code that takes this very lock included.
         let mut waker = Some(waker.clone());
@@ -190,7 +189,7 @@ impl Admission {
         }
     }
 
-    /// Lets something happen to the request, and wakes those whom that concerns.
+    /// Changes the request, and wakes the tasks that the change concerns.
     fn change<R>(&self, change: impl FnOnce(&mut LevelCore, Instant, &mut Wakers) -> R) -> R {
         let (upkeep, level) = (&self.destination.upkeep, &self.destination.level);
         let mut wakers = Wakers::default();
@@ -206,7 +205,7 @@ impl Admission {
         result
     }
 
-    /// What the request is doing, once everything that is due in its level has been done.
+    /// The phase of the request, after everything that is due in its level has been done.
     pub(crate) fn phase_after_timeouts(&self) -> Option<Phase> {
         let mut wakers = Wakers::default();
         self.destination.upkeep.handle_timeout(&self.destination.level, &mut wakers);
@@ -229,7 +228,7 @@ impl Admission {
         }
     }
 
-    /// The request is gone: it has waited as long as it may, or it has given way to another.
+    /// The rejection of a request that is gone: it has waited for its whole limit, or has given way to another.
     pub(crate) fn rejected(&self) -> Rejected {
         let reason = self.destination.level.lock().take_reason(self.id);
         let (advice, _) = self.destination.level.advise();

@@ -46,7 +46,7 @@ enum AdmitState<'a, W> {
 #[derive(Debug)]
 pub struct Arrived(Option<ArrivalOutcome>);
 
-/// What came of the arrival of a request.
+/// The outcome of an arrival.
 #[derive(Debug)]
 pub(crate) enum ArrivalOutcome {
     Started(Permit),
@@ -74,7 +74,7 @@ impl<'a, W> Admit<'a, W> {
     }
 }
 
-/// Nothing in it is pinned.
+/// No field of `Admit` is pinned.
 impl<W> Unpin for Admit<'_, W> {}
 
 impl<W: EstimateWork> Future for Admit<'_, W> {

@@ -32,7 +32,7 @@ use crate::control::upkeep::Keeper;
 #[must_use = "call `build` or `try_build` at the end"]
 pub struct FlowControlBuilder {
     pub(super) preset: Preset,
-    /// `None`: what the preset says.
+    /// `None`: the concurrency of the preset.
     concurrency: Option<Concurrency>,
     learnt: Option<Learnt>,
     division: DivisionChoice,
@@ -55,15 +55,15 @@ pub struct FlowControlBuilder {
 struct GivenObjects {
     /// `None`: those of the preset.
     objects: Option<Objects>,
-    /// What is wrong with texts. Their objects are not among the others then.
+    /// The problems of texts. Objects of a text with problems are not among `objects`.
     problems_of_texts: Vec<ObjectProblem>,
     /// Whether the objects are used as they are.
     are_stored: bool,
 }
 
-/// How long a request waits if nobody says how long it makes sense (HF-7).
+/// How long a request waits if neither it nor the builder sets a limit (HF-7).
 const WAIT_LIMIT_DEFAULT: Duration = Duration::from_secs(15);
-/// When the keeper goes on after somebody that it woke has panicked.
+/// The pause of the keeper after a task that it woke has panicked.
 const PAUSE_AFTER_PANIC: Duration = Duration::from_millis(10);
 
 // === impl FlowControlBuilder ===
@@ -83,8 +83,8 @@ impl FlowControlBuilder {
         self
     }
 
-    /// Lets everybody ask for these paths with `GET` and `HEAD` at any time, past all limits: health checks. A path also stands
-    /// for everything below it, as in Kubernetes: `/health` for `/health/db`.
+    /// Exempts these paths from all limits, with `GET` and `HEAD` and for everybody: for health checks. A path also stands for
+    /// everything below it, as in Kubernetes: `/health` for `/health/db`.
     ///
     /// A path begins with a slash. `/` would exempt every request, so it is refused too; to exempt every request, write `/*`.
     ///
@@ -160,7 +160,7 @@ impl FlowControlBuilder {
         self
     }
 
-    /// What a limit that finds itself has [learnt](FlowControl::learnt_limit) in an earlier run: it starts from there.
+    /// What a limit that finds itself has [learnt](FlowControl::learnt_limit) in an earlier run, to start from.
     pub fn learnt_limit(mut self, learnt: impl Into<Option<Learnt>>) -> Self {
         self.learnt = learnt.into();
         self
@@ -192,8 +192,8 @@ impl FlowControlBuilder {
         self
     }
 
-    /// How long a request waits at most that has no deadline of its own. The default is 15 seconds. In front of a
-    /// [Kubernetes API](Self::kubernetes), nothing waits longer than a minute.
+    /// The longest wait of a request that has no deadline of its own. The default is 15 seconds. In front of a [Kubernetes
+    /// API](Self::kubernetes), nothing waits longer than a minute.
     #[doc(alias = "timeout")]
     pub fn wait_limit(mut self, limit: Duration) -> Self {
         self.wait_limit = limit;
@@ -276,13 +276,14 @@ impl FlowControlBuilder {
     /// How often the seats are divided among the levels by what they have asked for. The default is every ten seconds, as in
     /// Kubernetes; `None`: only when the objects or the number of seats change.
     pub fn division_period(mut self, period: Option<Duration>) -> Self {
-        // At least a nanosecond, or there would be no end to it.
+        // At least a nanosecond: with a period of zero, dividing would never end.
         self.division.period = period.map(|period| nanos(period).max(1));
         self
     }
 
-    /// Makes a listener for each level, and tells it what happens there: arrivals, starts, ends, rejections, in their order and some
-    /// dozens at a time. See [`Listener`](crate::events::Listener) for what a listener may do. Called again, it adds another one.
+    /// Makes a listener for each level, which gets the events of that level: arrivals, starts, ends, rejections, in their order
+    /// and some dozens at a time. See [`Listener`](crate::events::Listener) for what a listener may do. Called again, it adds
+    /// another one.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -314,7 +315,7 @@ impl FlowControlBuilder {
         self
     }
 
-    /// Tells of requests as they arrive, with everything that they are classified by: see
+    /// Calls a listener for each request that arrives, with everything that the request is classified by: see
     /// [`ArrivalListener`](crate::events::ArrivalListener). Called again, it takes the place of the one before.
     ///
     /// ```
@@ -518,7 +519,7 @@ impl GivenObjects {
         all.flow_schemas.extend(more.flow_schemas);
     }
 
-    /// Everything that is wrong with the objects and with the schema that exempts paths.
+    /// All problems of the objects and of the schema that exempts paths.
     fn problems(&self, exempt_paths: Option<&Arc<FlowSchema>>, preset: Preset) -> Vec<ObjectProblem> {
         let mut objects = self.objects.clone().filter(|_| !self.are_stored).unwrap_or_default();
         objects.flow_schemas.extend(exempt_paths.cloned());

@@ -1,5 +1,5 @@
-//! The core of a level: its seats and queues, who waits in it, and what has happened since the listeners were last told. It is all that
-//! the lock of a level guards.
+//! `LevelCore`: the seats and queues of a level, its waiting requests, and the events that the listeners have not got yet. It is
+//! all that the lock of a level guards.
 
 use std::collections::BTreeSet;
 use std::task::Waker;
@@ -16,15 +16,16 @@ use crate::control::request::Details;
 use crate::control::reused_box::ReusedBox;
 use crate::control::wakers::Wakers;
 
-/// What the lock of a level guards. Its events are in `core_events.rs`.
+/// The part of a level that its lock guards. The methods for events are in `core_events.rs`.
 #[derive(Debug)]
 pub(crate) struct LevelCore {
     pub(crate) level: EngineLevel,
-    /// What requests have beside their marks, by their slots. The queue set moves its eight bytes for each request about; these stay in place.
+    /// The belongings of requests, by their slots. The queue set moves the eight bytes of a mark about with each request;
+    /// belongings stay in place.
     pub(crate) belongings: Vec<Belongings>,
     /// The level's part in the ledger, while levels borrow at once.
     pub(crate) grants: Option<LevelGrants>,
-    /// What has happened, until it is handed on to the listeners.
+    /// The events that have not been handed on to the listeners yet.
     pub(crate) events: EventBuffer,
     /// The time of the latest event.
     pub(crate) latest: Instant,
@@ -60,7 +61,7 @@ pub(crate) struct Reschedule {
     pub(crate) at: Option<Instant>,
 }
 
-/// What some requests have beside their [`Mark`]. To drop it may run anything, so that no lock may be held then.
+/// The part of a request beside its [`Mark`]. Dropping a waker may run any code, so no lock may be held then.
 #[derive(Debug, Default)]
 pub(crate) struct Belongings {
     /// The waker of the request's task while the request waits; `None` if it has started at once.
@@ -69,7 +70,7 @@ pub(crate) struct Belongings {
     pub(crate) details: Option<ReusedBox<Details>>,
 }
 
-/// A queue set that lets nobody in, and takes next to no memory.
+/// The configuration of a queue set that rejects every request, and takes next to no memory.
 pub(crate) const NOTHING: QueueSetConfig = QueueSetConfig { mode: Mode::Reject, concurrency_limit: 0 };
 
 // === impl LevelCore ===
@@ -160,9 +161,9 @@ impl LevelCore {
         Some(std::mem::replace(&mut self.level, EngineLevel::new(NOTHING, self.latest)))
     }
 
-    /// The time at which an event happens whose thread has read the clock before it took the lock: threads overtake each
-    /// other on the way, and to the engine time must not go backwards. One that was overtaken happens right after the latest, so
-    /// that the times of events tell their order.
+    /// The time of an event whose thread read the clock before it took the lock. Threads overtake each other in between, and the
+    /// engine's time must not go backwards: an event that was overtaken gets a time right after the latest one, so that the times
+    /// of events tell their order.
     #[inline]
     pub(crate) fn at(&mut self, now: Instant) -> Instant {
         self.latest = if now < self.latest { self.latest + 1 } else { now };
@@ -176,7 +177,7 @@ impl LevelCore {
         }
     }
 
-    /// What a request has beside its mark, to be changed.
+    /// The belongings of a request, to be changed.
     pub(crate) fn belongings_mut(&mut self, id: RequestId) -> &mut Belongings {
         if self.belongings.len() <= id.slot() {
             self.belongings.resize_with(id.slot() + 1, Belongings::default);
@@ -184,7 +185,7 @@ impl LevelCore {
         &mut self.belongings[id.slot()]
     }
 
-    /// What a request had beside its mark, which is gone now. To be dropped without the lock.
+    /// Takes the belongings of a request that is gone. To be dropped without the lock.
     #[inline]
     pub(crate) fn take_belongings(&mut self, id: RequestId) -> Belongings {
         self.belongings.get_mut(id.slot()).map(std::mem::take).unwrap_or_default()
@@ -261,7 +262,7 @@ mod tests {
         let overtaken = core.at(Instant::from_nanos(500));
         assert_eq!(overtaken, Instant::from_nanos(1_001), "it happens after the other one");
         core.level.finish(overtaken, id, &mut NoEffects);
-        // A meter that ran below zero would have been wound back from its far end.
+        // A meter that ran below zero would have been wound back from the largest value.
         let progress = core.queue_set().virtual_time().units();
         assert!((0..1_000_000).contains(&progress), "{progress}");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What happens in the core of a level: the queue set decides, and what came of it is appended to the events.
+//! The events of a level's core: the queue set decides, and the result is appended to the event buffer.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) struct Arriving<'a> {
     pub(crate) is_long_running: bool,
 }
 
-/// Collects requests whose time is over, and what else an event brings about.
+/// Collects requests whose time is over, and the other effects of an event.
 struct TimedOut<'a> {
     wakers: &'a mut Wakers,
     ended: Vec<Ended<Mark>>,
@@ -48,7 +48,7 @@ pub(crate) struct Finished {
     _belongings: Belongings,
 }
 
-/// What has to be known of a request before it ends.
+/// The figures of a request that have to be read before it ends.
 #[derive(Debug, Clone, Copy)]
 struct Ending {
     mark: Mark,
@@ -88,7 +88,7 @@ impl LevelCore {
             Arrival::Waiting { .. } | Arrival::Rejected { .. } => false,
         };
         match &arrival {
-            // Nearly all requests go this way.
+            // Nearly all requests take this branch.
             Arrival::Started { id, queue } if is_passed => {
                 wakers.notes.first_started = None;
                 self.mutating.change(mark.access, 0, 1);
@@ -116,7 +116,7 @@ impl LevelCore {
         }
     }
 
-    /// Tells of an arrival that did not just pass through.
+    /// Appends the event of an arrival that did not just pass through.
     #[cold]
     #[expect(clippy::too_many_arguments, reason = "what arrived, and what came of it")]
     fn note_arrival(
@@ -317,7 +317,7 @@ impl LevelCore {
         self.settle(now, wakers);
     }
 
-    /// Lets something other than an arrival happen in the level.
+    /// Carries out an event other than an arrival.
     #[inline]
     fn event<R>(
         &mut self,
@@ -385,7 +385,7 @@ impl LevelCore {
         self.events.push(now, subject, EventKind::Started { waited, was_queued, is_exempt });
     }
 
-    /// Tells of everything else that an event brought about. The level is now as it left it.
+    /// Appends events for all other effects of an event. The level is now in the state that the event left.
     #[inline]
     fn settle(&mut self, now: Instant, wakers: &mut Wakers) {
         if let Some(id) = wakers.notes.first_started.take() {

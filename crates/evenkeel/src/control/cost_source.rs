@@ -1,4 +1,4 @@
-//! Sources of costs: who counts what a request costs, from its arrival to its end (CO-2).
+//! Sources of costs: code that counts the cost of a request, from its arrival to its end (CO-2).
 
 use std::fmt;
 
@@ -44,19 +44,20 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 /// # }
 /// ```
 pub trait CountCost: Send + Sync + 'static {
-    /// A request arrives whose cost is to be counted. What was found out about it before, from its body for example, is among its
-    /// extensions. `None`: nobody counts what it costs.
+    /// A request arrives whose cost is to be counted. Facts that were found out about it before, from its body for example, are
+    /// among its extensions. `None`: its cost is not counted.
     fn arrive(&self, parts: &Parts) -> Option<Box<dyn CostMeter>>;
 }
 
 /// Counts what one request costs. Made by [`CountCost::arrive`].
 ///
-/// The methods are called in this order: [`expect`](Self::expect) when the request arrives, and again if it has waited;
-/// [`begin`](Self::begin) with the head of the response; [`progress`](Self::progress) with each frame; and [`end`](Self::end) when the
-/// response has come to its end. A meter that is dropped before that was of a request that was rejected or cut off: it is charged what
-/// had arisen, and teaches nothing (CO-5).
+/// Methods are called in this order: [`expect`](Self::expect) when the request arrives, and again if it has waited;
+/// [`begin`](Self::begin) with the head of the response; [`progress`](Self::progress) with each frame; and [`end`](Self::end)
+/// when the response has come to its end. If a meter is dropped before that, its request was rejected or cut off: it is charged
+/// the cost that had arisen, and nothing is learnt from it (CO-5).
 pub trait CostMeter: Send {
-    /// What the request will cost, given what requests of its class have cost, if anything is known of them. `None`: nobody knows.
+    /// The expected cost of the request, given the learnt cost of its class, if there is one. `None`: the cost cannot be
+    /// predicted.
     fn expect(&mut self, learnt: Option<f64>) -> Option<f64> {
         learnt
     }
@@ -66,7 +67,7 @@ pub trait CostMeter: Send {
         Counted::Nothing
     }
 
-    /// A frame of the response passes. What is changed in it, the client gets.
+    /// A frame of the response passes. The client gets the frame as this method leaves it.
     fn progress(&mut self, frame: &mut Frame<Bytes>) -> Counted;
 
     /// The response has come to its end.
@@ -75,17 +76,17 @@ pub trait CostMeter: Send {
     }
 }
 
-/// What a [`CostMeter`] has found out.
+/// A cost that a [`CostMeter`] has found out.
 ///
-/// Not `#[non_exhaustive]`: it is what meters say.
+/// Not `#[non_exhaustive]`: these are all the ways in which a cost can be known.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Counted {
     /// Nothing new.
     #[default]
     Nothing,
-    /// This much more has arisen: see [`Permit::add_cost`](crate::Permit::add_cost).
+    /// More cost has arisen, by this much: see [`Permit::add_cost`](crate::Permit::add_cost).
     More(f64),
-    /// This much has arisen in all.
+    /// The cost that has arisen so far, in all.
     InAll(f64),
     /// The request will have cost this much if it comes to its end: see [`Permit::announce_cost`](crate::Permit::announce_cost).
     Announced(f64),
@@ -93,22 +94,22 @@ pub enum Counted {
     Exactly(f64),
 }
 
-/// What the route of a request says of its cost.
+/// The cost of a request, as far as its route determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct RouteCost<'a> {
-    /// What the cost is counted in, where the flow schema of the request does not say.
+    /// The unit of cost, where the flow schema of the request does not name one.
     pub unit: Option<&'a CostUnit>,
     /// A number that is the same for all requests of the route: what they cost is learnt together. Where there is none, the method and
     /// the path of a request say which are alike.
     pub route: Option<u64>,
 }
 
-/// What is known of the cost of a request when it arrives.
+/// The cost of a request, as far as it is known when the request arrives.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Costing<'a> {
     pub(crate) route: RouteCost<'a>,
-    /// Who counts its cost, and the head that it is told of.
+    /// The source of its cost, and the head that is passed to the source.
     pub(crate) source: Option<(&'a dyn CountCost, &'a Parts)>,
     /// The meter of a request that comes in again, if it has one.
     pub(crate) made: Option<&'a Mutex<Option<Meter>>>,
@@ -120,7 +121,7 @@ pub(crate) struct Meter(Mutex<Box<dyn CostMeter>>);
 // === impl RouteCost ===
 
 impl<'a> RouteCost<'a> {
-    /// Both of them.
+    /// A cost of the unit and the route.
     pub fn new(unit: Option<&'a CostUnit>, route: Option<u64>) -> Self {
         Self { unit, route }
     }

@@ -1,4 +1,4 @@
-//! What the layers of a flow control digest requests with, so that dumps show what they saw.
+//! `Digests`: the digests of all layers of a flow control, so that dumps show requests as their layer saw them.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,7 +18,7 @@ pub(crate) struct DigestId(u16);
 /// A digest, whatever its extra is.
 pub(crate) type SharedDigest = dyn DigestInfo + Send + Sync;
 
-/// What dumps need of a digest.
+/// A digest, as far as dumps need it.
 pub(crate) trait DigestInfo {
     fn info<'a>(&'a self, parts: &'a Parts) -> Option<RequestInfo<'a>>;
 }
@@ -54,7 +54,7 @@ impl fmt::Debug for Digests {
     }
 }
 
-/// The head of a request of which only this is left.
+/// The head of a request of which only the method and the URI are left.
 pub(crate) fn head(method: Method, uri: Uri) -> Parts {
     let mut request = http::Request::new(());
     *request.method_mut() = method;

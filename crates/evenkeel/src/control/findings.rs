@@ -50,7 +50,7 @@ impl FlowControl {
     /// What a check assumes of the server of this flow control: its preset, its seats, its wait limit and how it borrows. For those who check
     /// objects before they govern.
     pub fn check_assumptions(&self) -> Assumptions {
-        // A limit that finds itself may become as high: what is wrong even then is wrong.
+        // A limit that finds itself may become as high as this: a problem that remains even then is one.
         let seats = self.concurrency().most();
         let (controller, _) = self.shared().controlled();
         let preset = self.preset();
@@ -59,7 +59,7 @@ impl FlowControl {
             seats,
             wait_limit: self.shared().wait_limit(),
             borrowing: controller.borrowing(),
-            // Requests of ordinary services take one seat unless somebody says otherwise.
+            // Requests of ordinary services take one seat unless the service says otherwise.
             widest: if preset.is_kubernetes() { Assumptions::default().widest } else { 1 },
             work_max: WORK_MAX,
             ..Assumptions::default()
@@ -67,7 +67,7 @@ impl FlowControl {
     }
 }
 
-/// Whether a finding is worth a line: it is not told anyway, and it does not depend on how long requests run.
+/// Whether a finding is worth a line: it is not reported elsewhere, and it does not depend on how long requests run.
 fn is_news(finding: &Finding) -> bool {
     let is_told = matches!(finding.rule, Rule::DanglingLevel | Rule::UnknownAnnotation | Rule::InvalidObject);
     finding.severity >= Severity::Warning && !is_told && finding.rule != Rule::Bufferbloat

@@ -17,7 +17,7 @@ use crate::control::snapshot::LevelTable;
 use crate::control::upkeep::Upkeep;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The levels by name, each as it is or as it last was. Requests have nothing to do with it.
+/// The levels by name, each as it is or as it last was. Requests never look at it.
 #[derive(Debug, Default)]
 pub(crate) struct KnownLevels(Mutex<BTreeMap<Arc<str>, Arc<Level>>>);
 

@@ -1,16 +1,16 @@
 //! The ledger of levels that borrow at once, shared by all threads (LB-8).
 //!
-//! The engine's [`Ledger`] decides, behind a lock. In front of it is a word with the seats that are free and not kept for
-//! anybody. While nobody waits in any level, and every floor can be kept, the word is *open*: a request of a level below its
-//! floor starts without changing it, and another takes its seats from the word by one atomic operation. As soon as
-//! anybody waits the word is closed, and every decision is taken behind the lock.
+//! The engine's [`Ledger`] decides, behind a lock. In front of it is a word with the seats that are free and not kept for any
+//! level. While no request waits in any level, and every floor can be kept, the word is *open*: a request of a level below its
+//! floor starts without changing it, and another takes its seats from the word by one atomic operation. As soon as a request
+//! waits, the word is closed, and every decision is taken behind the lock.
 //!
 //! # Why no seat is counted twice or lost
 //!
-//! Each level counts its seats in use in a number of its own, which it changes *before* it looks at the word or changes it. Whoever
-//! takes the lock closes the word *before* it reads those numbers. So either the lock's holder sees a change, or whoever made it
-//! sees that the word is closed, takes its change back and asks for the lock. The word counts how often it was closed, so
-//! that nobody relies on one that was opened again meanwhile.
+//! Each level counts its seats in use in a number of its own, which it changes *before* it looks at the word or changes it. A
+//! thread that takes the lock closes the word *before* it reads those numbers. So either the lock's holder sees a change, or the
+//! thread that made the change sees that the word is closed, takes its change back and asks for the lock. The word counts how
+//! often it was closed, so that no thread relies on a word that was closed and opened again meanwhile.
 //!
 //! A level's number is written only while the lock of the level is held, so that writing it needs no atomic operation of its own:
 //! a request takes one such operation when it starts, and one when it ends. Seats that the ledger has granted and that are on
@@ -62,14 +62,14 @@ struct Member {
 #[derive(Debug)]
 #[repr(align(64))]
 struct SeatsInUse {
-    /// Written by who holds the lock of the level.
+    /// Written by the thread that holds the lock of the level.
     taken: AtomicI64,
-    /// The seats that are on their way to the level. Written by who holds the lock of the ledger; while the word is open, they
-    /// only become fewer, by whoever holds the lock of the level too.
+    /// The seats that are on their way to the level. Written by the thread that holds the lock of the ledger. While the word is
+    /// open, the number only falls, by the thread that holds the lock of the level.
     granted: AtomicI64,
 }
 
-/// The seats that are free and kept for nobody, whether the word is closed, and how often it was.
+/// The seats that are free and not kept for any level, whether the word is closed, and how often it was.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Word(AtomicU64);
@@ -94,12 +94,14 @@ pub(crate) struct SharedAccount<'a> {
     pub(crate) handover: Handover,
 }
 
-/// What is to be done for levels that seats are granted to. Those of others are locked when the lock of this one has been given back.
+/// The grants that an event brought about, to be carried out. Other levels are locked only after the lock of the event's own
+/// level has been given back.
 #[derive(Debug, Default)]
 pub(crate) struct Handover {
-    /// When the latest event was that seats are granted because of. Requests of other levels start then: their own latest events were earlier.
+    /// The time of the latest event that seats are granted because of. Requests of other levels start then: their own latest
+    /// events were earlier.
     pub(crate) at: Instant,
-    /// The ledger that has to be asked whether anybody may start now.
+    /// The ledger, if it still has to be asked whether a request may start now.
     unsettled: Option<Arc<SharedLedger>>,
     grants: RareList<Grant>,
 }
@@ -195,7 +197,7 @@ impl SharedLedger {
         state
     }
 
-    /// Opens the word if nobody waits and every floor can be kept. The lock is given back next.
+    /// Opens the word if no request waits and every floor can be kept. The lock is given back next.
     fn leave(&self, state: &LedgerState) {
         let unreserved = state.ledger.unreserved();
         if !state.is_changing && !state.ledger.has_wishes() && unreserved >= 0 {
@@ -203,7 +205,7 @@ impl SharedLedger {
         }
     }
 
-    /// Grants seats to all whose requests may start now, and gives the lock back.
+    /// Grants seats to all levels whose requests may start now, and gives the lock back.
     fn settle(&self, mut state: MutexGuard<'_, LedgerState>, handover: &mut Handover) {
         if !state.is_changing {
             while let Some((index, granted)) = state.ledger.grant_next() {
@@ -335,7 +337,7 @@ impl LevelGrants {
         self.ledger.usable(self.index)
     }
 
-    /// What the level may use, and what it uses.
+    /// The seats that the level may use, and those that it uses.
     pub(crate) fn stake_and_use(&self) -> (Stake, i64) {
         (self.stake, self.seats.all())
     }
@@ -404,7 +406,7 @@ impl LevelGrants {
         base - before + reading.unreserved().clamp(0, (max - base).max(0)) >= wish.seats + wish.kept
     }
 
-    /// The level uses more or fewer seats. Tells whether that is all, and nobody else is concerned.
+    /// The level uses more or fewer seats. Returns whether that is all, and no other level is concerned.
     #[inline]
     fn change_in_use(&self, seats: i64) -> bool {
         let (reading, before) = (self.ledger.word.read(), self.seats.all());

@@ -15,22 +15,23 @@ use crate::control::level_listeners::LevelListeners;
 use crate::control::upkeep::Upkeep;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
-/// A level. The lock of its core is held for the length of one decision, tens of nanoseconds. Whoever takes both locks takes that of
-/// the listeners first.
+/// A level. The lock of its core is held for the length of one decision, tens of nanoseconds. A thread that takes both locks
+/// takes that of the listeners first.
 #[derive(Debug)]
 pub(crate) struct Level {
     pub(crate) id: LevelId,
     /// Whether it goes as soon as it has run out of requests.
     is_quiescing: AtomicBool,
-    /// Whose names the attribution of the level wants to know, if there is one.
+    /// The flows whose names the attribution of the level wants, if there is one.
     pub(crate) wanted_names: Option<Arc<WantedNames>>,
-    /// What the flow schemas that lead to it say of costs and rates.
+    /// The accounts of the flow schemas that lead to the level.
     pub(crate) accounts: LevelAccounts,
     core: OwnCacheLines<Mutex<LevelCore>>,
     listeners: OwnCacheLines<Mutex<LevelListeners>>,
 }
 
-/// Keeps what different threads use at the same time out of each other's cache lines. (Processors fetch two lines at a time.)
+/// Keeps data that different threads use at the same time out of each other's cache lines. (Processors fetch two lines at a
+/// time.)
 #[derive(Debug)]
 #[repr(align(128))]
 struct OwnCacheLines<T>(T);
@@ -69,7 +70,7 @@ impl Level {
         self.core.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same for something that is going to happen there, when there is room to write it down.
+    /// The same for an event: waits until there is room for it in the buffer.
     #[inline]
     pub(crate) fn lock_for_event(&self) -> CoreGuard<'_> {
         let core = self.lock();
@@ -80,7 +81,8 @@ impl Level {
     fn lock_with_room<'a>(&'a self, core: CoreGuard<'a>) -> CoreGuard<'a> {
         drop(core);
         drop(self.listeners());
-        // Others may have filled it again. They wait for the listeners too, so there is an end to it; and one more does no harm.
+        // Other threads may have filled the buffer again. They wait for the listeners too, so that this ends; and one event more
+        // does no harm.
         self.lock()
     }
 
@@ -89,7 +91,7 @@ impl Level {
         self.listeners_and(|_| ()).0
     }
 
-    /// The same, and something about the core at that very moment.
+    /// The same, with a look at the core at that very moment.
     pub(crate) fn listeners_and<R>(&self, look: impl FnOnce(&mut LevelCore) -> R) -> (ListenersGuard<'_>, R) {
         let listeners = self.listeners.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.hand_on(listeners, look)
@@ -124,7 +126,7 @@ impl Level {
         (ListenersGuard(listeners), seen)
     }
 
-    /// What the client of a request is told that has just been rejected (HF-12), and how many requests wait.
+    /// The advice for the client of a request that has just been rejected (HF-12), and how many requests wait.
     pub(crate) fn advise(&self) -> (Advice, usize) {
         let (mut listeners, (now, ahead)) = self.listeners_and(|core| (core.latest, Ahead::of(core.queue_set())));
         (listeners.retry.advise(now, ahead), ahead.waiting)
@@ -143,7 +145,7 @@ impl Level {
         self.is_quiescing.store(is_quiescing, Ordering::Release);
     }
 
-    /// A request has ended: if it was the last one of a level that is to go, somebody has to remove the level.
+    /// A request has ended: if it was the last one of a quiescing level, the upkeep has to remove the level.
     #[inline]
     pub(crate) fn note_end(&self, is_idle: bool, upkeep: &Upkeep) {
         if is_idle && self.is_quiescing() {

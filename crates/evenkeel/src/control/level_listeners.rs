@@ -1,5 +1,5 @@
-//! The listeners of a level: what is counted there, how fast it drains, who uses it, and whoever else wants to know. They are behind a lock of
-//! their own, and are told of events in batches: see [`events`](crate::control::events).
+//! `LevelListeners`: the metrics of a level, its drain meter, its attribution, and listeners of the program. They are behind a
+//! lock of their own, and get events in batches: see [`events`](crate::control::events).
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,11 +24,11 @@ pub(crate) struct LevelListeners {
     pub(crate) retry: RetryAdvisor,
     /// Who uses the level, and who delays whom.
     pub(crate) attribution: Option<Box<Attribution>>,
-    /// What the limit that finds itself has to know, if there is one.
+    /// The sums for the limit that finds itself, if there is one.
     pub(crate) limit: Option<Box<LevelSums>>,
     others: Vec<Box<dyn Listener>>,
     clock: Clock,
-    /// An empty list, for the core to go on with when its events are taken.
+    /// An empty list, which the core gets when its events are taken.
     spare: Vec<Event>,
 }
 
@@ -67,7 +67,7 @@ impl LevelListeners {
         self.attribution.as_ref().map(|attribution| attribution.wanted_names())
     }
 
-    /// Another one is told of everything that happens from now on.
+    /// Adds a listener, which gets all events from now on.
     pub(crate) fn add(&mut self, listener: Box<dyn Listener>) {
         self.others.push(listener);
     }
@@ -76,7 +76,7 @@ impl LevelListeners {
         std::mem::take(&mut self.spare)
     }
 
-    /// Tells all listeners what has happened.
+    /// Passes events on to all listeners.
     pub(crate) fn hear(&mut self, mut events: Vec<Event>) {
         if !events.is_empty() {
             self.metrics.hear(&events);
@@ -122,7 +122,7 @@ impl fmt::Debug for LevelListeners {
     }
 }
 
-/// Tells an attribution what has happened. Names are told apart: see [`WantedNames`].
+/// Passes events on to an attribution. Names reach it separately: see [`WantedNames`].
 fn attribute(attribution: &mut Attribution, metrics: &LevelMetrics, events: &[Event]) {
     let flow = |event: &Event, hash| Flow::with_hash(metrics.schema(event.series), "", hash);
     for event in events {

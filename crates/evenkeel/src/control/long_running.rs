@@ -20,7 +20,7 @@ pub(crate) struct LongRunningCount {
 #[derive(Debug)]
 pub struct LongRunning(Arc<LongRunningCount>);
 
-/// Whether a request counts among the long-running ones, and who keeps that.
+/// Whether a request counts among the long-running ones, and what holds its place there.
 #[derive(Debug)]
 pub(crate) struct Counting(AtomicU8);
 
@@ -42,7 +42,7 @@ impl LongRunningCount {
         self.rejected.load(Ordering::Relaxed)
     }
 
-    /// Whether there has ever been one.
+    /// Whether the level has ever had a long-running request.
     #[cfg(feature = "metrics")]
     pub(crate) fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Relaxed)

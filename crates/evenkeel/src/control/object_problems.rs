@@ -1,7 +1,8 @@
 //! `InvalidObjects`: everything that is wrong with the objects that a flow control is given.
 //!
-//! The objects of a text are validated when the text is read. Those that are made in Rust are validated here, by the same rules. What
-//! no object shows alone is looked for here in both: two objects of one name, and flow schemas that lead to no level.
+//! The objects of a text are validated when the text is read. Those that are made in Rust are validated here, by the same rules.
+//! Problems that no object shows alone are looked for here in both: two objects of one name, and flow schemas that lead to no
+//! level.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -78,7 +79,7 @@ pub(crate) fn check(
     InvalidObjects::none_in(problems)
 }
 
-/// What is wrong with single objects, and objects of which there are two.
+/// The problems of single objects, and objects of which there are two.
 pub(crate) fn of_each(objects: &Objects, preset: Preset) -> Vec<ObjectProblem> {
     let mut problems = Vec::new();
     check_kind(objects.priority_levels.iter().map(|level| &**level), preset, &mut problems);
@@ -131,7 +132,7 @@ fn check_kind<'a, S: ValidSpec>(
             let found = errors.iter().take(PROBLEMS_MAX);
             problems.extend(found.map(|error| problem(error.field(), error.message(), help(object, error, preset))));
         } else if object.name().is_empty() {
-            // A valid one, of which an API server makes up the name.
+            // The object is valid: an API server makes up its name.
             problems.push(problem(
                 "metadata.name",
                 "the object has no name",
@@ -148,7 +149,7 @@ fn validate<S: ValidSpec>(object: &Object<V1, S>, preset: Preset) -> Result<(), 
     validate::create(object, Context { preset, ..Context::from(Version::V1) })
 }
 
-/// What to do about a problem of a field.
+/// The advice on a problem of a field.
 fn help<S: ValidSpec>(object: &Object<V1, S>, error: &FieldError, preset: Preset) -> Cow<'static, str> {
     let field = error.field();
     if field == "spec" && bootstrap::is_mandatory(S::KIND, object.name()) {
@@ -171,7 +172,7 @@ fn help<S: ValidSpec>(object: &Object<V1, S>, error: &FieldError, preset: Preset
         Reason::NotSupported => "use one of those".into(),
         Reason::Forbidden | Reason::Duplicate => "remove it".into(),
         Reason::TooLong => "shorten it".into(),
-        // The message has the rule.
+        // The message says what to do.
         _ => "".into(),
     }
 }

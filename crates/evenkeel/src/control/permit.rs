@@ -20,8 +20,8 @@ use crate::control::uid_headers::UidHeaders;
 
 /// The right to run, and the seats that go with it.
 ///
-/// Dropping it finishes the request: its seats go to whoever is next, at once or after the request has lingered. A
-/// handler that panics drops it too.
+/// Dropping it finishes the request: its seats go to the next request, at once or after this one has lingered. A handler that
+/// panics drops it too.
 #[must_use = "the request is finished when the permit is dropped"]
 pub struct Permit(ReusedBox<Admission>);
 
@@ -64,9 +64,9 @@ impl Permit {
         self.0.seats.load(Ordering::Relaxed)
     }
 
-    /// The request turns out to take more of the service than it was estimated to, or less: it holds so many seats from now on, at
-    /// least one. More are taken at once; the level may be above its limit then, and lets nobody in until enough requests have ended.
-    /// Fewer serve others at once. A request that takes no seat stays as it is.
+    /// Changes the seats of a request that takes more of the service than was estimated, or less: it holds so many from now on,
+    /// at least one. Additional seats are taken at once; the level may be above its limit then, and starts no request until
+    /// enough others have ended. Seats that are given back serve others at once. A request that takes no seat stays as it is.
     ///
     /// ```
     /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
@@ -86,8 +86,8 @@ impl Permit {
         self.0.set_seats(seats);
     }
 
-    /// The request costs more than the time for which it holds its seats: its flow is charged this much seat-time in addition, so that
-    /// its next turn comes later. The seats of nobody change.
+    /// Charges the flow of the request this much seat-time in addition, for a request that costs more than the time for which it
+    /// holds its seats: the next turn of the flow comes later. No seats change.
     ///
     /// ```
     /// use std::time::Duration;
@@ -144,7 +144,7 @@ impl Permit {
         self.0.note_cost(|account| account.announce(cost));
     }
 
-    /// What a meter has found out.
+    /// Notes a cost that a meter has found out.
     pub(crate) fn note_counted(&self, counted: Counted) {
         match counted {
             Counted::Nothing => {}
@@ -161,7 +161,7 @@ impl Permit {
         Some(RequestCost { expected: account.expected(), actual: account.cost() })
     }
 
-    /// What the request costs, if that counts.
+    /// The account of the request's cost, if costs count.
     #[inline]
     pub(crate) fn account(&self) -> Option<&RequestAccount> {
         self.0.account.as_deref()

@@ -34,7 +34,7 @@ pub struct FlowRequest<'a, W = WorkEstimate> {
     pub(crate) attributes: Attributes<'a>,
     pub(crate) work: W,
     pub(crate) patience: Patience,
-    /// Apart: most have none, and requests are passed on by value.
+    /// In a box: most requests have none, and requests are passed on by value.
     pub(crate) details: Option<Box<Details>>,
     pub(crate) run_length: RunLength,
     pub(crate) watches: Option<u64>,
@@ -57,7 +57,7 @@ pub(crate) enum RunLength {
 pub struct Patience {
     /// How long ago the server received the request.
     pub received_ago: Duration,
-    /// How long the request has from now on until nobody wants its response any more, if there is such a time.
+    /// The time from now on after which the response is no longer wanted, if there is such a time.
     pub deadline_in: Option<Duration>,
     /// How long the request waits at most if it has no deadline; `None`: as the
     /// [flow control](crate::FlowControlBuilder::wait_limit) says.
@@ -71,9 +71,9 @@ pub struct Patience {
 pub struct Details {
     /// Who asks.
     pub user: Arc<User>,
-    /// How.
+    /// The method.
     pub method: http::Method,
-    /// For what.
+    /// The target.
     pub uri: http::Uri,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Incoming<'a, E> {
     pub(crate) times: Option<&'a Arc<SeatTimes>>,
     /// Whether it has waited for the rate of its flow.
     pub(crate) is_within_rate: bool,
-    /// What is known of its cost.
+    /// Its cost, as far as it is known.
     pub(crate) costing: Costing<'a>,
 }
 
@@ -135,7 +135,7 @@ impl<'a, W> FlowRequest<'a, W> {
         Self { patience, ..self }
     }
 
-    /// What dumps show of it.
+    /// The details that dumps show of it.
     #[must_use]
     pub fn details(self, details: Details) -> Self {
         Self { details: Some(Box::new(details)), ..self }
@@ -157,7 +157,7 @@ impl<'a, W> FlowRequest<'a, W> {
         Self { run_length: self.run_length.max(RunLength::Long), ..self }
     }
 
-    /// The request is a change that so many watches are told of (WE-18), for the metric `watch_count_samples`.
+    /// Notes that the request is a change which so many watches have to be told of (WE-18), for the metric `watch_count_samples`.
     #[must_use]
     pub fn interested_watches(self, watches: u64) -> Self {
         Self { watches: Some(watches), ..self }

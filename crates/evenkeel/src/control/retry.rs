@@ -1,4 +1,4 @@
-//! What a rejected client is told: when to try again, and how long it would have waited.
+//! `RetryAdvisor`: the advice for rejected clients: when to try again, and how long the request would have waited.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::control::events::{Event, EventKind};
 #[derive(Debug)]
 pub(crate) struct RetryAdvisor {
     meter: DrainMeter,
-    /// Set where clients are told what Kubernetes tells them: it goes by how many requests were rejected lately (HF-13).
+    /// Set where clients get the advice that Kubernetes gives, which follows from how many requests were rejected lately (HF-13).
     reference: Option<RetryAfter>,
 }
 
@@ -31,7 +31,7 @@ impl RetryAdvisor {
         Self { meter, reference: (preset == Preset::Kubernetes).then(RetryAfter::default) }
     }
 
-    /// These have happened in the level.
+    /// Counts events of the level.
     pub(crate) fn hear(&mut self, events: &[Event], clock: &Clock) {
         let mut drained = Drained::default();
         for event in events {
@@ -60,7 +60,7 @@ impl RetryAdvisor {
         }
     }
 
-    /// What a client is told that is rejected now, and would have had to wait for these.
+    /// The advice for a client whose request is rejected now, and would have had to wait for these.
     pub(crate) fn advise(&mut self, now: Instant, ahead: Ahead) -> Advice {
         match &self.reference {
             Some(reference) => as_reference(reference),
@@ -82,7 +82,7 @@ impl RetryAdvisor {
     }
 }
 
-/// What Kubernetes tells a rejected client.
+/// The advice that Kubernetes gives to a rejected client.
 fn as_reference(reference: &RetryAfter) -> Advice {
     Advice { retry_after: Duration::from_secs(u64::from(reference.seconds())), expected_wait: None }
 }

@@ -1,20 +1,20 @@
-//! `ReusedBox`: a box whose memory is used again, so that what a request has in boxes costs no allocation.
+//! `ReusedBox`: a box whose memory is used again, so that the boxes of a request cost no allocation.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::thread::LocalKey;
 
-/// Something in a box. When it is dropped, the memory is kept for others of its kind that come on the same thread.
+/// A value in a box. When it is dropped, the memory is kept for other values of its type on the same thread.
 #[derive(Debug)]
 pub(crate) struct ReusedBox<T: Reusable>(Option<Box<Option<T>>>);
 
-/// What can be in such a box.
+/// A type that can be in such a box.
 pub(crate) trait Reusable: Sized + 'static {
-    /// The boxes of the thread that nobody uses.
+    /// The spare boxes of the thread.
     fn spare() -> &'static LocalKey<SpareBoxes<Self>>;
 }
 
-/// Boxes that nobody uses.
+/// Boxes that are not in use.
 pub(crate) type SpareBoxes<T> = RefCell<Vec<Box<Option<T>>>>;
 
 /// How many boxes of a kind a thread keeps at most.
@@ -59,7 +59,7 @@ impl<T: Reusable> Drop for ReusedBox<T> {
     #[inline]
     fn drop(&mut self) {
         let Some(mut kept) = self.0.take() else { return };
-        // This may run anything. The spare boxes are not borrowed meanwhile.
+        // Dropping the value may run any code. The spare boxes are not borrowed meanwhile.
         *kept = None;
         let keep = |spare: &SpareBoxes<T>| {
             if let Ok(mut spare) = spare.try_borrow_mut()

@@ -1,4 +1,4 @@
-//! Requests of revocable levels: who runs there, and how a request is told to end (LM-7).
+//! Requests of revocable levels, and how a request is told to end (LM-7).
 //!
 //! Each request of a revocable level has a [`Ticket`], and all tickets are in the [`Revoker`]. While there are tickets, the upkeep looks
 //! whether requests of another level have waited for too long for seats of its own; without any it does not.
@@ -25,7 +25,7 @@ pub(crate) struct Revoker {
     tickets: Mutex<Tickets>,
     count: AtomicUsize,
     next_look: AtomicI64,
-    /// Told when somebody has to look from now on.
+    /// Notified when the upkeep has to look from now on.
     news: Arc<Notify>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Ticket {
     revoked_at: AtomicI64,
     /// The task that drives its response.
     waker: Mutex<Option<Waker>>,
-    /// Others that wait for it.
+    /// Other tasks that wait for the request to be told to end.
     others: Notify,
 }
 
@@ -95,11 +95,11 @@ impl Revoker {
         if removed.is_some() {
             self.count.fetch_sub(1, StdOrdering::AcqRel);
         }
-        // A ticket may hold a waker, and to drop that may run anything.
+        // A ticket may hold a waker, and dropping a waker may run any code.
         drop(removed);
     }
 
-    /// Whether it is time to look for requests that have to end, or else when; `None` if there is nobody to tell to end.
+    /// Whether it is time to look for requests that have to end, or else when; `None` if no request could be told to end.
     pub(crate) fn look(&self, now: Instant) -> Option<Result<(), Instant>> {
         if self.count.load(StdOrdering::Acquire) == 0 {
             return None;
@@ -164,7 +164,7 @@ impl Ticket {
         let is_known = waker.as_ref().is_some_and(|known| known.will_wake(context.waker()));
         let before = if is_known { None } else { waker.replace(context.waker().clone()) };
         drop(waker);
-        // To drop a waker may run anything.
+        // Dropping a waker may run any code.
         drop(before);
         // It may have been revoked before the waker was there.
         if self.is_revoked() { Poll::Ready(()) } else { Poll::Pending }

@@ -1,7 +1,7 @@
 //! `Ring`: the last records of one writer, for readers that look at them from other threads without stopping it.
 //!
-//! The writer never waits: it overwrites the oldest record. A reader copies records, and then looks how far the writer has come: what
-//! may have been overwritten meanwhile is not given out, and counts as missed.
+//! The writer never waits: it overwrites the oldest record. A reader copies records, and then looks how far the writer has come:
+//! records that may have been overwritten meanwhile are not returned, and count as missed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering, fence};

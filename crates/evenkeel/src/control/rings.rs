@@ -1,4 +1,4 @@
-//! `Rings`: a ring for each of many writers, and who reads them all.
+//! `Rings`: a ring for each of many writers, with one reader of all.
 
 use std::sync::Arc;
 
@@ -17,9 +17,10 @@ pub(crate) struct Rings<const W: usize> {
 pub(crate) struct RingLimits {
     /// The records of a long one.
     pub(crate) records: usize,
-    /// So many writers have long ones: a server has a thread for each core, and few levels that are busy. Others have rings of a sixteenth.
+    /// How many writers have long rings: a server has a thread for each core, and few levels that are busy. Others have rings of
+    /// a sixteenth.
     pub(crate) long: usize,
-    /// And no more than so many have any.
+    /// How many writers have a ring at all.
     pub(crate) all: usize,
 }
 

@@ -9,7 +9,7 @@ use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Borrowing, Controller, Serv
 use evenkeel_engine::queue_set::NEWCOMER_WAIT;
 use evenkeel_engine::time::Nanos;
 
-/// The control plane of the engine, with whatever divides the seats.
+/// The control plane of the engine, with any division of the seats.
 pub(crate) type SeatController = Controller<Box<dyn DivideSeats + Send>>;
 
 /// How the seats are to be divided.
@@ -26,8 +26,8 @@ pub(crate) struct DivisionChoice {
 
 type MakeDivision = dyn Fn() -> Box<dyn DivideSeats + Send> + Send + Sync;
 
-/// How levels borrow if nobody says so: an ordinary service has no reason to wait ten seconds, and a Kubernetes API is as
-/// the one of Kubernetes.
+/// The default way to borrow: an ordinary service has no reason to wait ten seconds, and a Kubernetes API behaves as a
+/// kube-apiserver.
 pub(crate) fn preset_borrowing(preset: Preset) -> Borrowing {
     match preset {
         Preset::Plain | Preset::Llm => Borrowing::Immediate,
@@ -43,7 +43,7 @@ impl DivisionChoice {
         self.division = Some(Arc::new(move || Box::new(division.clone())));
     }
 
-    /// What a controller is told.
+    /// The configuration of a controller.
     pub(crate) fn config(&self, preset: Preset, server_limit: i64) -> ServerConfig<Box<dyn DivideSeats + Send>> {
         let division = match &self.division {
             Some(make) => make(),

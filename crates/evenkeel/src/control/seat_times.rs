@@ -9,8 +9,8 @@ use crate::control::events::CostKind;
 
 /// When a request arrived at its level, got its seats and gave them back: the very times that its level decided with.
 ///
-/// An access log that has these times says what the flow control did. A log that reads a clock itself does not: its thread may
-/// be interrupted between that and the decision, and other requests may be decided about in between.
+/// An access log that has these times shows what the flow control did. A log that reads a clock itself does not: its thread may
+/// be interrupted between the reading and the decision, and other requests may be decided about in between.
 ///
 /// Give it to a [`FlowRequest`](crate::request::FlowRequest::seat_times), or put an [`Arc`](std::sync::Arc) of it into the
 /// extensions of a
@@ -80,7 +80,7 @@ impl SeatTimes {
         self.cost.get().map(|(cost, _)| *cost)
     }
 
-    /// What that is counted in.
+    /// The unit of that cost.
     pub fn cost_kind(&self) -> Option<CostKind> {
         self.cost.get().map(|(_, kind)| *kind)
     }

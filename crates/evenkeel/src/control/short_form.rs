@@ -27,14 +27,14 @@ impl FlowControlBuilder {
     /// assert!(flow.status().iter().any(|level| level.name == "interactive"));
     /// ```
     ///
-    /// What is wrong is told when the flow control is [built](Self::try_build). Levels and rules stand for objects, so
+    /// Problems are reported when the flow control is [built](Self::try_build). Levels and rules stand for objects, so
     /// [`objects`](Self::objects) are not given beside them; see [`evenkeel_api::short`].
     pub fn level(mut self, name: impl Into<String>, level: impl FnOnce(ShortLevel) -> ShortLevel) -> Self {
         self.short.levels.0.push((name.into(), level(ShortLevel::default())));
         self
     }
 
-    /// Where some requests go. The first rule that fits a request counts, so end with one for everybody.
+    /// A rule that sends some requests to a level. The first rule that fits a request counts, so end with one for everybody.
     ///
     /// ```
     /// use evenkeel::FlowControl;

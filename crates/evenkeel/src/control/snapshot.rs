@@ -1,4 +1,4 @@
-//! What a request needs to find its level: swapped as a whole when the objects change.
+//! `Snapshot`: everything that a request needs to find its level. It is replaced as a whole when the objects change.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,14 +31,14 @@ pub(crate) struct Snapshot {
     /// One row for each flow schema of the configuration. Each copy is made when its first request comes: there may be
     /// thousands of flow schemas, and most never get one.
     destinations: Box<[[OnceLock<Arc<Destination>>; COPIES]]>,
-    /// Of each flow schema; empty if none has any.
+    /// The accounts of each flow schema; empty if none has any.
     accounts: Box<[Option<Arc<SchemaAccounts>>]>,
     upkeep: Arc<Upkeep>,
     preset: Preset,
 }
 
-/// Where the requests of a flow schema go, and what goes with them. Requests share it, and nothing else, while they are
-/// under way; there are copies of it, so that threads that count who shares it do not get into each other's way.
+/// The level of the requests of a flow schema, and what they need there. It is all that requests share while they are under way.
+/// There are copies, so that threads do not contend for one reference count.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Destination {
@@ -51,7 +51,7 @@ pub(crate) struct Destination {
     configuration: Arc<Configuration>,
     /// The headers with the UIDs of schema and level, for a Kubernetes API only (HF-15).
     pub(crate) uid_headers: Option<UidHeaders>,
-    /// What requests of the flow schema cost and how much its flows may take, if anything is said of that.
+    /// The accounts of the flow schema, if its objects say something of costs or rates.
     pub(crate) accounts: Option<Arc<SchemaAccounts>>,
     /// The same for requests whose routes say what their cost is counted in, as far as there were any.
     of_routes: Mutex<Vec<(CostUnit, Option<Arc<SchemaAccounts>>)>>,
@@ -62,7 +62,7 @@ pub(crate) struct Destination {
 const COPIES: usize = 8;
 
 thread_local! {
-    /// Which copy the thread uses.
+    /// The index of the copy that the thread uses.
     static COPY: usize = {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         THREADS.fetch_add(1, Ordering::Relaxed) % COPIES
@@ -73,17 +73,17 @@ thread_local! {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LevelTable(Vec<Option<Arc<Level>>>);
 
-/// The levels while the controller changes them, and who is to be woken by that.
+/// The levels while the controller changes them, and the tasks to be woken because of that.
 #[derive(Debug)]
 pub(crate) struct LevelChanges {
     pub(crate) table: LevelTable,
     pub(crate) wakers: Wakers,
-    /// What makes the listeners of new levels.
+    /// Makes the listeners of new levels.
     pub(crate) listeners: Listeners,
     pub(crate) clock: Clock,
-    /// What kind of service levels that come into being are for.
+    /// The preset of new levels.
     pub(crate) preset: Preset,
-    /// Where levels borrow from each other, if they do so at once.
+    /// The ledger, which is used if levels borrow at once.
     pub(crate) ledger: Arc<SharedLedger>,
 }
 
@@ -122,7 +122,7 @@ impl Snapshot {
         self.accounts.get(schema)?.as_ref()
     }
 
-    /// What is counted of costs and rates, of each level that has any.
+    /// The counts of costs and rates, of each level that has any.
     #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "metrics alone show it"))]
     pub(crate) fn account_samples(&self) -> Vec<AccountSample> {
         let name = |level: &Level| self.configuration.schemas().iter().find(|schema| schema.level.id == level.id);
@@ -153,7 +153,7 @@ impl Destination {
     ) -> Self {
         let found = &configuration.schemas()[schema];
         let id = found.level.id;
-        // A configuration leads only to levels that there are. Were there none, it would be as one that has just gone.
+        // A configuration leads only to levels that exist. A missing one is treated as a level that has just been removed.
         let level = levels
             .get(id)
             .map_or_else(|| Arc::new(Level::removed(id, LevelListeners::of_nobody(&upkeep.clock))), Arc::clone);
@@ -241,7 +241,7 @@ impl Levels for LevelChanges {
 
     fn remove_if_idle(&mut self, id: LevelId) -> bool {
         let Some(level) = self.table.get(id) else { return true };
-        // Under one lock: whoever takes it next sees a request or a level that is gone.
+        // Under one lock: the next thread to take it sees either a request or a level that is gone.
         let mut core = level.lock();
         core.is_removed = core.queue_set().is_idle();
         let is_removed = core.is_removed;

@@ -22,7 +22,7 @@ use evenkeel_engine::{Schema, WorkEstimate};
 
 use crate::control::seat_division::SeatController;
 
-/// What a flow control logs.
+/// The choices of what a flow control logs.
 #[derive(Debug, Clone)]
 pub(crate) struct LogChoice {
     /// The name of its service, if it has one.
@@ -148,7 +148,7 @@ pub(crate) fn no_seats() {
     tracing::warn!("the server has no seats, so hardly any request runs: set `server_concurrency` to at least 1");
 }
 
-/// What has happened to this instance of a fleet (FL-14).
+/// An event of this instance of a fleet (FL-14).
 #[cfg(feature = "fleet")]
 pub(crate) fn fleet(event: evenkeel_fleet::MemberEvent) {
     #[cfg(feature = "tracing")]
@@ -234,7 +234,7 @@ pub(crate) fn too_few_seats(found: Option<&TooFewSeats>) {
     let _ = found;
 }
 
-/// What is found in objects that work.
+/// Findings in objects that work.
 #[cfg(feature = "check")]
 pub(crate) fn findings(findings: &[evenkeel_check::Finding]) {
     for finding in findings {
@@ -253,7 +253,7 @@ pub(crate) fn findings(findings: &[evenkeel_check::Finding]) {
     }
 }
 
-/// Nothing drives a flow control that was not to be driven by hand.
+/// Warns of a flow control that nothing drives, although it was not set up to be driven by hand.
 pub(crate) fn unkept() {
     #[cfg(feature = "tracing")]
     tracing::warn!(
@@ -273,7 +273,7 @@ impl Default for LogChoice {
 // === impl Division ===
 
 impl Division {
-    /// What the controller has divided.
+    /// The division that the controller has made.
     pub(crate) fn of(controller: &SeatController) -> Self {
         #[cfg(feature = "tracing")]
         return Self {

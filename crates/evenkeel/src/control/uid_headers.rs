@@ -8,7 +8,7 @@ use http::header::{HeaderName, HeaderValue};
 pub(crate) struct UidHeaders {
     flow_schema: HeaderValue,
     priority_level: HeaderValue,
-    /// Both, for responses without any other.
+    /// A map with both, for responses without any other header.
     both: HeaderMap,
 }
 

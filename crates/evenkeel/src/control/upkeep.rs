@@ -1,8 +1,8 @@
-//! What has to be done from time to time: look at the timers of the levels, divide the seats among them, remove levels that have
+//! `Upkeep`: the work that is due from time to time: timers of the levels, dividing seats among them, removing levels that have
 //! run out of requests.
 //!
-//! The engine says what is due and when. Here is the list of the levels by when that is, so that nobody has to take the locks
-//! of all levels to find out.
+//! The engine says what is due and when. This module has the list of the levels by when that is, so that no thread has to take
+//! the locks of all levels to find out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::control::revocation::Revoker;
 use crate::control::wakers::Wakers;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
-/// The list of what is to be done, shared by all who add to it.
+/// The list of the work that is due, shared by all who add to it.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     pub(crate) clock: Clock,
@@ -33,16 +33,16 @@ pub(crate) struct Upkeep {
     wants_reapply: AtomicBool,
     /// Whether a task looks at the timers. Without one, requests that wait look at the time themselves.
     has_keeper: AtomicBool,
-    /// Told when something is due earlier than before.
+    /// Notified when something is due earlier than before.
     pub(crate) news: Arc<Notify>,
-    /// Whether the fleet allows what is about to start.
+    /// Whether the fleet allows requests to start.
     #[cfg(feature = "fleet")]
     pub(crate) gate: StartGate,
     /// How often the limit that finds itself is looked at.
     pub(crate) pulse: Arc<Pulse>,
     /// The requests that may be told to end.
     pub(crate) revoker: Revoker,
-    /// Who is to be woken at a time for which there is no timer: by a clock that is set by hand.
+    /// The wakers to call at a time for which there is no timer, since the clock is set by hand.
     wakers: Mutex<Vec<(Instant, Waker)>>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Upkeep {
 #[derive(Debug, Default)]
 struct Schedule {
     levels: BTreeMap<(Instant, LevelId), Arc<Level>>,
-    /// Whether nobody looks at it any more.
+    /// Whether no task looks at the schedule any more.
     is_closed: bool,
 }
 
@@ -106,7 +106,7 @@ impl Upkeep {
         }
     }
 
-    /// Wakes somebody at that time, when it is next looked at what is due.
+    /// Registers a waker, which is called at the first look after that time.
     pub(crate) fn wake_at(&self, at: Instant, waker: &Waker) {
         let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
         if !wakers.iter().any(|(known_at, known)| *known_at == at && known.will_wake(waker)) {
@@ -116,7 +116,7 @@ impl Upkeep {
         self.news.notify_one();
     }
 
-    /// Wakes those whose time has come, and tells when that of the next comes.
+    /// Calls the wakers whose time has come. Returns the time of the next one.
     fn wake_due(&self) -> Option<Instant> {
         let now = self.clock.now();
         let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,7 +164,7 @@ impl Upkeep {
         let is_batch = core.events.is_batch();
         drop(core);
         level.hand_on_batch(is_batch);
-        // To drop them may run anything: see `Admission::phase_or_wake`.
+        // Dropping them may run any code: see `Admission::phase_or_wake`.
         drop((ended, queues));
         let mut schedule = self.lock();
         let is_closed = schedule.is_closed;
@@ -178,8 +178,8 @@ impl Upkeep {
         level.note_end(is_idle, self);
     }
 
-    /// The flow control is gone. Nobody looks at the time any more, so that nothing lingers from now on, and requests that
-    /// wait have to look at the time themselves.
+    /// The flow control is gone. No task looks at timers any more, so nothing lingers from now on, and waiting requests have to
+    /// look at the time themselves.
     pub(crate) fn close(&self) {
         self.has_keeper.store(false, Ordering::Release);
         let mut schedule = self.lock();
@@ -220,7 +220,7 @@ impl Upkeep {
         self.has_keeper.load(Ordering::Acquire)
     }
 
-    /// A level may have run out of requests, and may be one that is to go then.
+    /// Notes that a level which is to be removed may have run out of requests.
     pub(crate) fn note_idle_level(&self) {
         if !self.wants_reapply.swap(true, Ordering::AcqRel) {
             self.news.notify_one();

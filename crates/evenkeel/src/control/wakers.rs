@@ -1,4 +1,4 @@
-//! `Wakers`: what an event of a level brings about that is to be done when the lock of the level has been given back.
+//! `Wakers`: the effects of a level's event that are carried out after the lock of the level has been given back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
@@ -10,8 +10,8 @@ use crate::control::counts::Mark;
 use crate::control::ledger::{Grant, Handover};
 use crate::control::rare_list::RareList;
 
-/// Collects those to be woken, so that they are woken when the lock has been given back, and what is to be told to the listeners before
-/// that. The same for seats that go to another level.
+/// Collects the tasks to be woken and the seats for other levels until the lock has been given back, and notes for the listeners
+/// until the event is over.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
     /// Nearly every event starts one request at most, which needs no memory.
@@ -19,19 +19,19 @@ pub(crate) struct Wakers {
     others: RareList<Waker>,
     /// Requests that have given way to others (PF-7).
     pub(crate) displaced: RareList<Ended<Mark>>,
-    /// What they had. To be dropped without the lock.
+    /// The belongings of such requests. To be dropped without the lock.
     pub(crate) dropped: RareList<Belongings>,
     pub(crate) handover: Handover,
     pub(crate) notes: Notes,
 }
 
-/// What an event of the queue set brought about, until it is over and told to the listeners.
+/// The effects of an event of the queue set, until the event is over and appended for the listeners.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// Nearly every event starts one request at most.
     pub(crate) first_started: Option<RequestId>,
     pub(crate) others_started: RareList<RequestId>,
-    /// The series of the request that everybody waits for.
+    /// The series of the request that all others wait for.
     pub(crate) blocked: Option<u32>,
     pub(crate) epoch_advanced: Option<bool>,
 }
@@ -48,18 +48,18 @@ impl Wakers {
         }
     }
 
-    /// Passes seats on to other levels, and wakes everybody. To be called without any lock.
+    /// Passes seats on to other levels, and wakes all tasks. To be called without any lock.
     #[inline]
     pub(crate) fn wake(self) {
         if self.is_unused() {
-            // There is nothing to drop. To find that out field by field takes a dozen calls for each request.
+            // No field has anything to drop. Finding that out field by field would take a dozen calls for each request.
             std::mem::forget(self);
         } else {
             self.wake_somebody();
         }
     }
 
-    /// Whether there is nobody to wake, and no memory to give back.
+    /// Whether there is no task to wake, and no memory to give back.
     #[inline]
     fn is_unused(&self) -> bool {
         let Self { first, others, displaced, dropped, handover, notes } = self;
@@ -94,7 +94,7 @@ impl Wakers {
     }
 }
 
-/// Wakes everybody, also if some of them panic. The first panic goes on when all have been woken.
+/// Calls all wakers, even if some of them panic. The first panic goes on when all have been called.
 fn wake_all(wakers: impl Iterator<Item = Waker>) {
     let mut panic = None;
     for waker in wakers {

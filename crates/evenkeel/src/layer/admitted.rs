@@ -1,4 +1,4 @@
-//! `Admitted`: what the service behind the layer learns about a request, and how it gets it.
+//! `Admitted`: the facts about a request that the service behind the layer gets, and how it gets them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use http::{Extensions, Request};
 use crate::control::class::Class;
 use crate::layer::identify::Unidentified;
 
-/// What the layer knows of a request that it lets through.
+/// The facts that the layer knows of a request that it lets through.
 ///
 /// A service gets it in one of two ways: as a part of [`AdmittedRequest`] with
 /// [`FlowLayer::pass_admitted`](crate::FlowLayer::pass_admitted), which allocates nothing, or as an extension of the request
@@ -19,7 +19,7 @@ use crate::layer::identify::Unidentified;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Admitted<X = ()> {
-    /// Who calls.
+    /// The user who sends the request.
     pub user: Arc<User>,
     /// The flow schema and the priority level of the request; `None` if the request
     /// [is not limited](crate::service::Occupancy::None).
@@ -50,9 +50,9 @@ pub struct AdmittedRequest<A, X = ()> {
 /// How the service behind the layer gets its requests: see [`FlowLayer`](crate::FlowLayer). Only the types of this crate
 /// implement it.
 pub trait HandOver<A, X>: sealed::Sealed {
-    /// What the service is called with.
+    /// The type of request that the service is called with.
     type Request: RequestHead;
-    /// What is kept of the user until then.
+    /// The form in which the user is kept until then.
     type User;
 
     /// The user of a request that was classified.
@@ -61,7 +61,7 @@ pub trait HandOver<A, X>: sealed::Sealed {
     /// The user of a request that is not limited, identified only if the service is told who it is.
     fn unlimited_user(identify: impl FnOnce() -> Result<Arc<User>, Unidentified>) -> Result<Self::User, Unidentified>;
 
-    /// What the service is called with. A request that is limited has its class, its seats and its queue.
+    /// Makes the request that the service is called with. A limited request has its class, its seats and its queue.
     fn hand_over(
         request: Request<A>,
         user: Self::User,
@@ -73,7 +73,7 @@ pub trait HandOver<A, X>: sealed::Sealed {
     fn note_waited(request: &mut Self::Request, waited: Duration);
 }
 
-/// What the layer still needs of a request while it waits.
+/// The head of a request, which the layer still needs while it waits.
 pub trait RequestHead: sealed::Sealed + Sized {
     /// The head of the request, if the request does not get to the service.
     fn into_parts(self) -> Parts;

@@ -39,7 +39,7 @@ pin_project! {
     }
 }
 
-/// What a request keeps while its response is under way.
+/// The things that a request holds while its response is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     /// The seats of the request, if it still has some. A request without seats keeps its place among the long-running ones with it.
@@ -48,9 +48,9 @@ pub(crate) struct Held {
     pub(crate) watch: Option<Box<Watch>>,
     /// The request's place among the long-running ones, once it has given its seats back.
     pub(crate) long_running: Option<LongRunning>,
-    /// What its response tells of rates, until the head is there.
+    /// The rate fields for its response, until the head is there.
     pub(crate) rate_fields: Option<Box<RateFields>>,
-    /// How it ends if it is told to.
+    /// How the request ends if it is told to.
     pub(crate) revoked_end: RevokedEnd,
 }
 
@@ -68,14 +68,14 @@ impl Held {
         if self.has_seats() { self.permit.take().map(HeldPermit::into_shared) } else { None }
     }
 
-    /// The service has not done what was asked.
+    /// Notes that the service has not done what was asked.
     pub(crate) fn mark_failed(&self) {
         if let Some(permit) = &self.permit {
             permit.mark_failed();
         }
     }
 
-    /// The client has left before there was a response.
+    /// Notes that the client has left before there was a response.
     pub(crate) fn mark_left(&self) {
         if let Some(permit) = &self.permit {
             permit.mark_left();
@@ -108,7 +108,7 @@ impl Held {
         }
     }
 
-    /// The request has been let in: a watch counts from now on, and what is cut off teaches nothing of its cost.
+    /// The request has been let in: a watch counts from now on, and if the response is cut off, nothing is learnt of its cost.
     #[inline]
     pub(crate) fn start(&mut self) {
         if let Some(account) = self.permit.as_ref().and_then(|permit| permit.account()) {
@@ -151,8 +151,8 @@ impl<B> FlowBody<B> {
         self.held.permit.as_ref().is_some_and(|permit| permit.is_revocable())
     }
 
-    /// Ready if the request is [told to end](crate::Permit::revoked), for whoever [ends it](crate::FlowLayer::leave_revoked) instead of the
-    /// layer. The task is woken when it is.
+    /// Ready if the request is [told to end](crate::Permit::revoked), for code that [ends it](crate::FlowLayer::leave_revoked)
+    /// instead of the layer. The task is woken when it is.
     #[inline]
     pub fn poll_revoked(&self, context: &Context<'_>) -> Poll<()> {
         self.held.poll_revoked(context)
@@ -160,7 +160,7 @@ impl<B> FlowBody<B> {
 
     /// Takes over the request's place among the long-running requests of its level: see
     /// [`Permit::take_long_running`](crate::Permit::take_long_running). The body keeps it until it has ended, and that of a
-    /// response that switches protocols until it is dropped. Whoever serves the connection after that takes it from there.
+    /// response that switches protocols until it is dropped. The code that serves the connection after that takes it from there.
     pub fn take_long_running(self: Pin<&mut Self>) -> Option<LongRunning> {
         let this = self.project();
         this.upgraded.take().or_else(|| this.held.long_running.take())

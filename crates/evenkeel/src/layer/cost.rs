@@ -1,4 +1,4 @@
-//! What a response says of the cost of its request: its bytes, or a header or trailer of the service (CO-2).
+//! Reads the cost of a request from its response: its bytes, or a header or trailer of the service (CO-2).
 
 use bytes::Bytes;
 use evenkeel_api::annotations::CostUnit;
@@ -57,7 +57,7 @@ pub(crate) fn note_end(permit: &Permit, account: &RequestAccount) {
     account.end_response();
 }
 
-/// Takes the cost out of headers or trailers. What is no number says nothing, and does not get to the client either.
+/// Takes the cost out of headers or trailers. A value that is not a number is ignored, and does not get to the client either.
 fn note_header(permit: &Permit, account: &RequestAccount, headers: &mut HeaderMap, keeps: bool) {
     let Some(name) = &account.schema.header else { return };
     let cost = headers.get(name).and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());

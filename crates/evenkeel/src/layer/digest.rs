@@ -1,4 +1,4 @@
-//! `Digest`: what is asked.
+//! `Digest`: finds out what a request asks for.
 
 use std::time::Duration;
 
@@ -60,11 +60,11 @@ pub trait Digest {
     }
 }
 
-/// What a [`Digest`] makes of a request. Made by [`Digested::new`], or from a [`RequestInfo`].
+/// The result of a [`Digest`]. Made by [`Digested::new`], or from a [`RequestInfo`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Digested<'a, X = ()> {
-    /// What is asked for: what flow schemas are matched with.
+    /// What the request asks for, which flow schemas are matched with.
     pub info: RequestInfo<'a>,
     /// What the digest found beyond that.
     pub extra: X,
@@ -76,7 +76,7 @@ pub struct Digested<'a, X = ()> {
 pub enum PresetDigest {
     /// The method and the path, and nothing else.
     Plain(PlainPaths),
-    /// What a kube-apiserver understands.
+    /// The requests of a kube-apiserver.
     Kubernetes(Kubernetes),
 }
 
@@ -167,7 +167,7 @@ where
 // === impl Digested ===
 
 impl<'a, X> Digested<'a, X> {
-    /// What is asked for, and what the digest found beyond that.
+    /// The result: what the request asks for, and what the digest found beyond that.
     #[inline]
     pub fn new(info: RequestInfo<'a>, extra: X) -> Self {
         Self { info, extra }

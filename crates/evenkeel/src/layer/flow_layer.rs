@@ -260,7 +260,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// A response that switches protocols gives its seats back whatever this says: a 101, or a successful response to CONNECT, as
     /// for a `WebSocket` over HTTP/2.
     ///
-    /// Whoever can choose what this looks at can go past the limits: look at what the service alone decides.
+    /// A client that can choose what the closure looks at can go past the limits: look only at what the service decides.
     ///
     /// ```
     /// use evenkeel::FlowControl;
@@ -287,8 +287,8 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         self
     }
 
-    /// How long a request has until nobody wants its response any more. It waits for a quarter of that at most (HF-6).
-    /// Nothing is stopped when the time is over.
+    /// How long a request has until its response is no longer wanted. It waits for a quarter of that at most (HF-6). Nothing is
+    /// stopped when the time is over.
     ///
     /// Without this it is what the request itself says, if that is less than four times the
     /// [`wait_limit`](crate::FlowControlBuilder::wait_limit): the parameter `timeout` of a Kubernetes request (HF-7), or the header
@@ -304,7 +304,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// Lets users and groups have names that begin with `system:`, as they may for a
     /// [Kubernetes API](crate::FlowControlBuilder::kubernetes). The group `system:masters` is not limited.
     ///
-    /// Say it only if whoever says who is calling gives such names to nobody who just asks for one.
+    /// Use it only if the code that identifies callers never gives such a name to a client just because the client asks for it.
     pub fn allow_system_names(mut self) -> Self {
         self.rules.settings.allows_system_names = true;
         self
@@ -345,9 +345,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         self
     }
 
-    /// Leaves requests of revocable levels alone that are [told to end](crate::Permit::revoked): whoever drives them asks
-    /// [`FlowFuture::poll_revoked`](crate::service::FlowFuture::poll_revoked) and [`FlowBody::poll_revoked`](crate::service::FlowBody::poll_revoked),
-    /// and ends them in a form that clients understand.
+    /// Leaves requests of revocable levels alone that are [told to end](crate::Permit::revoked): the code that drives them polls
+    /// [`FlowFuture::poll_revoked`](crate::service::FlowFuture::poll_revoked) and
+    /// [`FlowBody::poll_revoked`](crate::service::FlowBody::poll_revoked), and ends them in a form that clients understand.
     ///
     /// Without this, the layer ends them. Where there is no response yet, it is 503 with `Retry-After`. A response that is a stream of
     /// server-sent events ends with the event `error`; one whose length is known is cut off, which clients notice. Other responses go on:
@@ -357,7 +357,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         self
     }
 
-    /// Who counts what requests cost whose unit is `tokens`: see [`CountCost`](crate::cost::CountCost).
+    /// Sets the source of costs for requests whose unit is `tokens`: see [`CountCost`](crate::cost::CountCost).
     pub fn count_cost(mut self, source: impl CountCost) -> Self {
         self.rules.settings.cost_source = Some(Arc::new(source));
         self
@@ -370,9 +370,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         self
     }
 
-    /// Adds the fields `RateLimit` and `RateLimit-Policy` to responses (draft-ietf-httpapi-ratelimit-headers): how the flow of the request
-    /// stands with its rate (`"tenants";r=12;t=3`), and how many requests its level can still take at a time, with the unit
-    /// `concurrent-requests`. It tells clients how busy the service is.
+    /// Adds the fields `RateLimit` and `RateLimit-Policy` to responses (draft-ietf-httpapi-ratelimit-headers): how much of its
+    /// rate the flow of the request has left (`"tenants";r=12;t=3`), and how many requests its level can still take at a time,
+    /// with the unit `concurrent-requests`. It tells clients how busy the service is.
     #[doc(alias = "ratelimit")]
     pub fn rate_limit_fields(mut self) -> Self {
         self.rules.settings.tells_rates = true;
@@ -454,7 +454,7 @@ impl<S, I, D, W, H> Layer<S> for FlowLayer<I, D, W, H> {
     }
 }
 
-/// Whatever identifies, digests and estimates: closures cannot be shown.
+/// For any types that identify, digest and estimate: closures cannot be shown.
 impl<I, D, W, H> fmt::Debug for FlowLayer<I, D, W, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FlowLayer").field("rules", &self.rules).finish()

@@ -49,7 +49,7 @@ pin_project! {
         S: Service<Q>,
     {
         fn drop(this: Pin<&mut Self>) {
-            // What a service that panics holds has been taken out.
+            // The seats of a service that panics have been taken out.
             if let Stage::Running { .. } = &this.stage {
                 this.held.mark_left();
             }
@@ -60,8 +60,8 @@ pin_project! {
 pin_project! {
     #[project = StageProjection]
     enum Stage<S, F, E, Q, B> {
-        /// It waits to be let in. Apart, as whatever holds the request: the future of a request that runs at once is small, and
-        /// cheap to move.
+        /// The request waits to be let in. Boxed, as everything that holds the request: the future of a request that runs at once
+        /// is small, and cheap to move.
         Waiting { waiting: Box<WaitingCall<S, Q>> },
         /// The request has been let in, or is not limited, and the service is not ready.
         Readying { call: Option<Box<Call<S, Q>>> },
@@ -151,8 +151,8 @@ where
         }
     }
 
-    /// Ready if the request is [told to end](crate::Permit::revoked), for whoever [ends it](crate::FlowLayer::leave_revoked) instead of the
-    /// layer. The task is woken when it is.
+    /// Ready if the request is [told to end](crate::Permit::revoked), for code that [ends it](crate::FlowLayer::leave_revoked)
+    /// instead of the layer. The task is woken when it is.
     #[inline]
     pub fn poll_revoked(&self, context: &Context<'_>) -> Poll<()> {
         self.held.poll_revoked(context)
@@ -332,7 +332,7 @@ fn finish<B: Body>(mut response: Response<B>, mut held: Held, course: Course) ->
     if is_failure(response.status()) && response.extensions().get::<NotFailed>().is_none() {
         held.mark_failed();
     }
-    // What comes after a switch of protocols is as long as a watch, whoever it was that asked for it.
+    // A connection after a switch of protocols lasts as long as a watch, whichever request asked for it.
     let status = response.status();
     if status == StatusCode::SWITCHING_PROTOCOLS || (course.is_connect && status.is_success()) {
         let long_running = held.permit.take().and_then(|permit| permit.begin_long_running());

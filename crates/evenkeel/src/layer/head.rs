@@ -51,7 +51,7 @@ impl HeadSource for PartsHead<'_> {
     fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.0.headers.get_all(name).iter();
         let value = values.next()?.to_str().ok()?;
-        // Nobody knows which of several values the service would go by.
+        // With several values, it is not known which one the service would use.
         values.next().is_none().then_some(value)
     }
 

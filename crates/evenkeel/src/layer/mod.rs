@@ -1,4 +1,5 @@
-//! The `tower` layer: who calls, what is asked, how long the request keeps its seats, and the responses of the layer itself.
+//! The `tower` layer: identifies callers, digests requests, decides how long a request keeps its seats, and makes the responses
+//! of the layer itself.
 
 pub(crate) mod admitted;
 pub(crate) mod body;

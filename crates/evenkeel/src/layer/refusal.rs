@@ -1,4 +1,4 @@
-//! `Refusal`: why a request does not get to the service, and who makes the response.
+//! `Refusal`: why a request does not get to the service, and what makes the response.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,9 +34,9 @@ pub enum Refusal {
 /// Makes the responses to requests that do not get to the service.
 #[derive(Clone)]
 pub(crate) enum Refusals {
-    /// The layer does.
+    /// The layer makes the response.
     Own(RejectionForm),
-    /// The user of the layer does.
+    /// A closure of the layer's user makes the response.
     Custom(Arc<Respond>),
 }
 

@@ -23,7 +23,7 @@ pub enum RejectionForm {
     PlainText,
 }
 
-/// What is wrong, before it is written in the form that the client understands.
+/// The reason for an error response, before it is written in a form that the client understands.
 struct Problem<'a> {
     status: StatusCode,
     message: &'a str,
@@ -34,7 +34,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// The priority level that has rejected a request.
 const LEVEL: HeaderName = HeaderName::from_static("x-evenkeel-level");
-/// Why.
+/// The reason for the rejection.
 const REASON: HeaderName = HeaderName::from_static("x-evenkeel-reason");
 /// How long the request would have waited, in seconds.
 const EXPECTED_WAIT: HeaderName = HeaderName::from_static("x-evenkeel-expected-wait");
@@ -50,7 +50,7 @@ pub(crate) fn failed(status: StatusCode, message: &str, request: &HeaderMap) -> 
     Problem { status, message, details: None }.response(request)
 }
 
-/// Tells the client how long its request has waited, and where in the line.
+/// Sets the headers that tell the client how long its request has waited, and at which place.
 pub(crate) fn set_wait(headers: &mut HeaderMap, position: u32, waited: Duration) {
     if let Ok(waited) = HeaderValue::try_from(format!("{:.3}", waited.as_secs_f64())) {
         headers.insert(WAITED, waited);
@@ -124,7 +124,7 @@ impl Rejected {
         }
     }
 
-    /// What a `Status` says beyond its message. In Kubernetes there is nothing but the time.
+    /// The `details` of a `Status`. In Kubernetes there is nothing but the time.
     fn details(&self) -> StatusDetails {
         let retry_after_seconds = Some(self.retry_after.as_secs());
         if self.preset() == Preset::Kubernetes {

@@ -7,15 +7,16 @@ use http_body::Body;
 
 use crate::layer::body::FlowBody;
 
-/// What becomes of a request that is told to end.
+/// How a request ends that is told to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum RevokedEnd {
-    /// The request goes on: whoever drives it ends it, or its client could not tell that the response is not complete.
+    /// The request goes on: either the code that drives it ends it, or its client could not tell that the response is not
+    /// complete.
     #[default]
     GoesOn,
     /// There is no response yet: the layer makes one.
     Response,
-    /// A stream of events gets a last one.
+    /// The response is a stream of events, and gets a last one.
     Event,
     /// The response ends before its length is reached.
     Cut,

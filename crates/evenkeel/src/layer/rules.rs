@@ -1,4 +1,4 @@
-//! What a layer is told about the requests of its service, and what that makes of a request.
+//! `Rules`: the settings of a layer, and the verdict on a request that follows from them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::layer::identify::{Identify, Unidentified, without_system_names};
 use crate::layer::occupancy::Occupancy;
 use crate::layer::refusal::{Refusal, Refusals};
 
-/// Who calls, what is asked, how much work that is, and how long it may take.
+/// The rules of a layer: how it identifies, digests and estimates requests, and its settings.
 pub(crate) struct Rules<I, D, W> {
     pub(crate) identify: Arc<I>,
     pub(crate) digest: RegisteredDigest<D>,
@@ -42,7 +42,7 @@ pub(crate) struct RegisteredDigest<D> {
     id: DigestId,
 }
 
-/// What holds whatever identifies, digests and estimates.
+/// The settings that do not depend on the types that identify, digest and estimate.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "four switches of `FlowLayer` that have nothing to do with each other"
@@ -50,15 +50,15 @@ pub(crate) struct RegisteredDigest<D> {
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) flow: FlowControl,
-    /// `None` for what the digest or the preset says.
+    /// `None`: the occupancy of the digest or of the preset.
     pub(crate) occupancy: Option<Arc<OccupancyOf>>,
-    /// `None` for what requests say themselves.
+    /// `None`: the deadline that requests have themselves.
     pub(crate) deadline: Option<Arc<DeadlineOf>>,
-    /// What makes the responses to requests that do not get to the service.
+    /// Makes the responses to requests that do not get to the service.
     pub(crate) refusals: Refusals,
-    /// Who counts what requests cost, if somebody does.
+    /// The source of costs, if there is one.
     pub(crate) cost_source: Option<Arc<dyn CountCost>>,
-    /// Whether responses tell clients how they stand with rates and seats (RL-5).
+    /// Whether responses have the rate fields (RL-5).
     pub(crate) tells_rates: bool,
     /// Whether responses tell clients how long their requests have waited (LM-6).
     pub(crate) tells_waits: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Settings {
 pub(crate) type OccupancyOf = dyn Fn(&Parts, &RequestInfo<'_>) -> Occupancy + Send + Sync;
 pub(crate) type DeadlineOf = dyn Fn(&Parts) -> Option<Duration> + Send + Sync;
 
-/// What becomes of a request.
+/// The verdict on a request.
 pub(crate) enum Verdict<U, X, B> {
     /// The request has arrived at its level.
     Arrived {
@@ -158,7 +158,7 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
             is_within_rate: false,
             costing: Costing { route: self.work.route_cost(extra), source, made: None },
         });
-        // Asked for after it has taken its part.
+        // Read after the request has taken its part of the rate.
         let rate_fields = if self.settings.tells_rates { self.settings.flow.rate_fields(attributes) } else { None };
         let watch = if is_watch { self.work.watch(info, query, extra).map(Box::new) } else { None };
         match digested {
@@ -194,7 +194,7 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
         })
     }
 
-    /// Who calls.
+    /// Identifies the caller.
     #[inline]
     fn user(&self, identify: &impl Identify, parts: &Parts) -> Result<Arc<User>, Unidentified> {
         let user = identify.identify(parts)?;

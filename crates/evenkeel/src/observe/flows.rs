@@ -19,7 +19,7 @@ use crate::control::level::Level;
 pub struct LevelFlows {
     /// The name of the level.
     pub level: String,
-    /// The time that it is about, in seconds: half a minute to a minute, or less if less has passed.
+    /// The length of time that the figures cover, in seconds: half a minute to a minute, or less if less has passed.
     pub window_seconds: f64,
     /// The heaviest flows: those with the most seat-time first. Each is among the heaviest by one of the figures.
     pub flows: Vec<FlowUsage>,
@@ -53,23 +53,23 @@ pub struct FlowUsage {
     /// Which flow.
     #[serde(flatten)]
     pub id: FlowId,
-    /// What it has.
+    /// Its figures over that time.
     #[serde(flatten)]
     pub figures: FlowFigures,
-    /// What it has at this moment.
+    /// Its figures at this moment.
     #[serde(flatten)]
     pub now: FlowMoment,
-    /// What its requests cost that have ended, for each unit that they were counted in. Empty if costs do not count.
+    /// The cost of its requests that have ended, for each unit that it was counted in. Empty if costs do not count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<FlowCost>,
 }
 
-/// What the requests of a flow cost.
+/// The cost of the requests of a flow, in one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FlowCost {
-    /// What the cost is counted in: `seconds`, `bytes`, `tokens`, or `units` if the service reports it.
+    /// The unit of the cost: `seconds`, `bytes`, `tokens`, or `units` if the service reports it.
     pub unit: &'static str,
     /// The cost of all of them.
     pub cost: f64,
@@ -77,7 +77,7 @@ pub struct FlowCost {
     pub expected: f64,
 }
 
-/// What a flow has at one moment.
+/// The figures of a flow at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -86,11 +86,11 @@ pub struct FlowMoment {
     pub seats_now: u64,
     /// How many of its requests wait.
     pub waiting_now: u64,
-    /// For how long the one has waited that has waited longest.
+    /// How long its oldest waiting request has waited.
     pub longest_wait_seconds: f64,
 }
 
-/// What flows have used and caused.
+/// The seat-time, waits, rejections and delays of a flow, or of several.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -110,10 +110,10 @@ pub struct FlowFigures {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FlowDelay {
-    /// Whose requests waited.
+    /// The flow whose requests waited.
     pub delayed: FlowId,
-    /// Whose requests had the seats: the same flow if it waited behind requests of its own, and `None` if the level had no
-    /// seats at all.
+    /// The flow whose requests had the seats: the same flow if it waited behind requests of its own, and `None` if the level had
+    /// no seats at all.
     pub behind: Option<FlowId>,
     /// How long.
     pub wait_seconds: f64,

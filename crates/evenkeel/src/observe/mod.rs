@@ -1,4 +1,4 @@
-//! What operators see: metrics, the status of every level, debug dumps.
+//! The views for operators: metrics, the status of every level, explanations, debug dumps.
 
 pub mod debug;
 pub(crate) mod explain;

@@ -1,4 +1,4 @@
-//! `FlowControl::status`: what every level is doing, as a structure for tools.
+//! `FlowControl::status`: the state of every level, as a structure for tools.
 
 use evenkeel_engine::controller::{Borrowing, ControlledLevel};
 use evenkeel_engine::limits::LevelLimits;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::control::flow_control::FlowControl;
 use crate::control::level::Level;
 
-/// What a level is doing, and in which modes. Made by [`FlowControl::status`](crate::FlowControl::status); it can be serialised.
+/// The state of a level, and its modes. Made by [`FlowControl::status`](crate::FlowControl::status); it can be serialised.
 ///
 /// ```
 /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
@@ -30,7 +30,7 @@ pub struct LevelStatus {
     pub name: String,
     /// Whether its object is gone, and it stays only until its last request has ended.
     pub is_quiescing: bool,
-    /// What its queues are for (the annotation `evenkeel.dev/queuing`); `None` for a level without queues.
+    /// Whether flows share its queues (the annotation `evenkeel.dev/queuing`); `None` for a level without queues.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -41,8 +41,8 @@ pub struct LevelStatus {
     /// When it borrows seats from other levels: the same for all of them.
     #[serde(serialize_with = "borrowing_name", deserialize_with = "borrowing_of_name")]
     pub borrowing: Borrowing,
-    /// The seats that it may use now, with those that it has borrowed and without those that it has lent. Where levels borrow
-    /// at once, those that it uses and could use in addition at this moment: what two levels could use is in both.
+    /// The seats that it may use now, with those that it has borrowed and without those that it has lent. Where levels borrow at
+    /// once, the seats that it uses and could use in addition at this moment: a seat that two levels could use counts for both.
     pub current_limit: i64,
     /// How many requests wait.
     pub waiting: usize,
@@ -123,7 +123,7 @@ fn is_none(seats: &i64) -> bool {
 // === impl FlowControl ===
 
 impl FlowControl {
-    /// What is going on in every level, in ascending byte order of their names.
+    /// The state of every level, in ascending byte order of their names.
     pub fn status(&self) -> Vec<LevelStatus> {
         let (controller, snapshot) = self.shared().controlled();
         let borrowing = controller.borrowing();

@@ -29,7 +29,7 @@ impl FlowRates {
         self.table(flow).take(limit, flow, cost, now, latest)
     }
 
-    /// What a request took turns out to be too little by that much, or too much if it is below zero.
+    /// A request took too little of the rate by that much, or too much if the number is below zero.
     pub(crate) fn correct(&self, limit: &RateLimit, flow: u64, more: i64, now: Instant) {
         self.table(flow).correct(limit, flow, more, now);
     }

@@ -1,4 +1,4 @@
-//! What is kept of costs and rates for as long as a flow schema is there, whatever becomes of the rest of the objects.
+//! `LevelAccounts`: costs and rates, which are kept for as long as their flow schema exists, whatever happens to other objects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::schema_accounts::SchemaAccounts;
 use crate::control::retry::seed;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
-/// What a level keeps for the flow schemas that lead to it.
+/// The costs and rates of the flow schemas that lead to a level.
 #[derive(Debug)]
 pub(crate) struct LevelAccounts {
     learnt: Arc<Mutex<LearntCosts>>,
@@ -37,47 +37,47 @@ pub(crate) struct RateLedger {
 /// The costs of the requests of a schema that are counted in one unit.
 #[derive(Debug)]
 pub(crate) struct CostLedger {
-    /// The bits of the seat-nanoseconds that a unit costs; of no number as long as that is unknown. Requests that arrive read it without the
-    /// lock.
+    /// The bits of the seat-nanoseconds that a unit costs; those of NaN as long as that is unknown. Requests that arrive read it
+    /// without the lock.
     per_unit: AtomicU64,
     books: Mutex<CostBooks>,
 }
 
-/// What follows from the costs of requests that have ended.
+/// Costs of requests that have ended, and the averages that follow from them.
 #[derive(Debug, Default)]
 struct CostBooks {
     price: SeatTimePrice,
     counts: CostCounts,
 }
 
-/// What is counted of the rates of a flow schema.
+/// Counts of requests that waited for the rate of their flow, for one flow schema.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RateCounts {
     /// How many requests waited for their rate.
     pub(crate) delayed: u64,
-    /// For how long, in all.
+    /// How long these requests waited for it, in all.
     pub(crate) delay: Duration,
-    /// How many do so now.
+    /// How many requests wait for their rate now.
     pub(crate) waiting: u64,
 }
 
-/// What is counted of the costs of a flow schema.
+/// Sums of the costs of one flow schema.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CostCounts {
-    /// What all requests cost that have ended.
+    /// The cost of all requests that have ended.
     pub(crate) cost: f64,
-    /// What they were expected to cost.
+    /// The cost that was expected of these requests.
     pub(crate) expected: f64,
 }
 
-/// What is counted of the flow schemas of one level.
+/// The counts and sums of the flow schemas of one level.
 #[derive(Debug, Clone, Default)]
 #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "metrics alone show it"))]
 pub(crate) struct AccountSample {
     pub(crate) level: Box<str>,
-    /// Of the schemas whose flows have a rate.
+    /// The counts of schemas whose flows have a rate, with their names.
     pub(crate) rates: Vec<(Box<str>, RateCounts)>,
-    /// Of the schemas whose costs count, with the word for their unit.
+    /// The sums of schemas whose costs count, with their names and the words for their units.
     pub(crate) costs: Vec<(Box<str>, &'static str, CostCounts)>,
     /// How many classes the level has learnt the costs of.
     pub(crate) classes: usize,
@@ -99,7 +99,7 @@ impl LevelAccounts {
     pub(crate) fn of_route(&self, schema: &Schema, unit: &CostUnit) -> Option<Arc<SchemaAccounts>> {
         let terms = schema.terms.as_deref();
         let has_own = terms.is_some_and(|terms| terms.own_unit().is_some());
-        // To be charged by the time is what happens anyway.
+        // Charging by the time is the default, so it needs no account.
         let is_usual = *unit == CostUnit::Time;
         (!has_own && !is_usual).then(|| self.in_unit(schema, Some(unit.clone())))
     }
@@ -143,12 +143,12 @@ impl LevelAccounts {
         });
     }
 
-    /// What is counted of the rates of a flow schema; nothing if its flows have none.
+    /// The counts of a flow schema; zeros if its flows have no rate.
     pub(crate) fn rate_counts(&self, schema: &str) -> RateCounts {
         self.ledgers().rates.get(schema).map(|ledger| *ledger.counts()).unwrap_or_default()
     }
 
-    /// What is counted of all of them; `None` if nothing is.
+    /// A copy of all counts and sums; `None` if nothing is counted.
     pub(crate) fn sample(&self, level: &str) -> Option<AccountSample> {
         let ledgers = self.ledgers();
         if ledgers.rates.is_empty() && ledgers.costs.is_empty() {
@@ -213,8 +213,8 @@ impl CostLedger {
         (!per_unit.is_nan()).then_some(per_unit)
     }
 
-    /// A request has ended that cost so much and was expected to cost so much. `seat_time`: how long it held its seats, if the price follows
-    /// from that.
+    /// Notes a request that has ended, with its cost and its expected cost. `seat_time`: how long it held its seats, if the price
+    /// follows from that.
     pub(super) fn note(&self, cost: f64, expected: f64, seat_time: Option<f64>) {
         let mut books = self.books();
         books.counts.cost += cost;

@@ -1,5 +1,5 @@
-//! What requests cost and how much their flows may take, for flow schemas whose objects say something of that (CO, RL). Requests of all
-//! other schemas never come here.
+//! Accounts: the costs of requests and the rates of their flows, for flow schemas whose objects say something of either (CO, RL).
+//! Requests of all other schemas never come here.
 
 mod flow_rates;
 mod ledgers;

@@ -1,4 +1,4 @@
-//! `RequestAccount`: what a request was expected to cost and what has arisen, until it ends.
+//! `RequestAccount`: the expected cost of a request and the cost that has arisen, until it ends.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ pub(crate) struct RequestAccount {
     pub(crate) schema: Arc<SchemaAccounts>,
     class: CostClass,
     taken: Taken,
-    /// Who counts what it costs, if that is not for the layer or the service.
+    /// The meter that counts its cost, if neither the layer nor the service does.
     pub(crate) meter: Option<Meter>,
     state: Mutex<CostAccount>,
-    /// Whether its response has begun and has not ended: if it ends so, it was cut off.
+    /// Whether its response has begun and has not ended: a request that ends in this state was cut off.
     is_unfinished: AtomicBool,
 }
 
@@ -65,12 +65,12 @@ impl RequestAccount {
         self.schema.unit.as_ref()
     }
 
-    /// The account itself. Whoever holds it takes no other lock.
+    /// The account itself, locked. A thread that holds it takes no other lock.
     pub(crate) fn state(&self) -> MutexGuard<'_, CostAccount> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The request has waited, and runs now: the seats that it should have by what is known by now, if they are others.
+    /// The request has waited, and runs now. Returns the seats that it should have by now, if the number has changed.
     pub(crate) fn expect_anew(&self) -> Option<u32> {
         let learnt = self.schema.expected(&self.class).map(|expected| expected.cost);
         let expected = match &self.meter {
@@ -101,7 +101,7 @@ impl RequestAccount {
         state.settle(started, now)
     }
 
-    /// What it cost replaces what was assumed (CO-5, RL-3). Tells what was expected. To be called without a lock.
+    /// The actual cost replaces the assumed one (CO-5, RL-3). Returns the expected cost. To be called without a lock.
     pub(crate) fn close(&mut self, settlement: &Settlement, has_failed: bool, now: Instant) -> f64 {
         let teaches = !has_failed && !*self.is_unfinished.get_mut();
         let expected = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).expected();
@@ -122,7 +122,7 @@ impl RequestAccount {
         }
     }
 
-    /// Some cost has arisen: what follows, if anything.
+    /// Notes cost that has arisen. Returns what follows, if anything.
     pub(crate) fn note(&self, step: impl FnOnce(&mut CostAccount) -> Option<Adjustment>) -> Option<Adjustment> {
         step(&mut self.state())
     }

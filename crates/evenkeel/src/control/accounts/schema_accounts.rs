@@ -1,4 +1,5 @@
-//! The accounts of one flow schema: what its requests are expected to cost, what that is in seats and turns, and its rate.
+//! `SchemaAccounts`: the accounts of one flow schema: the expected cost of its requests, the seats and turns that follow from it,
+//! and its rate.
 
 use std::sync::Arc;
 
@@ -16,9 +17,9 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 /// The accounts of a flow schema under one set of objects, for requests whose costs are counted in one unit.
 #[derive(Debug)]
 pub(crate) struct SchemaAccounts {
-    /// What costs are counted in, if anything depends on them.
+    /// The unit of cost, if anything depends on costs.
     pub(crate) unit: Option<CostUnit>,
-    /// The header that costs come in, if they do.
+    /// The response header that costs are read from, if there is one.
     pub(crate) header: Option<HeaderName>,
     /// The seats of a request by its cost, if that says so.
     pub(crate) seat_rule: Option<SeatRule>,
@@ -71,7 +72,7 @@ impl SchemaAccounts {
         self.learnt().expected(class)
     }
 
-    /// The same for somebody who only wants to know.
+    /// The same for explanations: it does not count as a use of the class.
     pub(crate) fn peek(&self, class: &CostClass) -> Option<Expectation> {
         self.learnt().peek(class)
     }
@@ -89,7 +90,7 @@ impl SchemaAccounts {
         self.costs.as_ref().filter(|_| self.charges)?.per_unit()
     }
 
-    /// A request has ended that was expected to cost so much. What it cost is learnt if it has come to its end.
+    /// Notes a request that has ended, with its expected cost. Its actual cost is learnt if it was not cut off.
     pub(crate) fn note_end(&self, class: &CostClass, expected: f64, ended: &Settlement, teaches: bool) {
         if teaches {
             self.learnt().learn(class, ended.cost);
@@ -111,7 +112,7 @@ impl SchemaAccounts {
         ledger.stamps.take(limit, flow, cost, now, latest)
     }
 
-    /// What a request took of the rate turns out to be too little by that much, or too much if it is below zero.
+    /// A request took too little of the rate by that much, or too much if the number is below zero.
     pub(crate) fn correct(&self, flow: u64, more: i64, now: Instant) {
         if let (Some(FlowRate { limit, .. }), Some(ledger)) = (&self.rate, &self.rates) {
             ledger.stamps.correct(limit, flow, more, now);
@@ -125,7 +126,7 @@ impl SchemaAccounts {
         }
     }
 
-    /// How a flow stands with its rate, if it has one.
+    /// How much of its rate a flow has left, if it has a rate.
     pub(crate) fn standing(&self, flow: u64, now: Instant) -> Option<(FlowRate, Standing)> {
         let rate = self.rate?;
         Some((rate, self.rates.as_ref()?.stamps.standing(&rate.limit, flow, now)))

@@ -36,11 +36,11 @@ pub(crate) struct Throttled {
     pub(crate) mark: Mark,
     pub(crate) has_expired: bool,
     timer: Option<Pin<Box<Sleep>>>,
-    /// `None` when it has gone on.
+    /// `None` once the request has gone on.
     request: Option<ThrottledRequest>,
 }
 
-/// What a request that waits takes along.
+/// A request that waits for its rate, with its own copies of all texts.
 #[derive(Debug)]
 pub(crate) struct ThrottledRequest {
     pub(crate) user: Arc<User>,
@@ -57,7 +57,7 @@ pub(crate) struct ThrottledRequest {
     pub(crate) watches: Option<u64>,
     pub(crate) times: Option<Arc<SeatTimes>>,
     pub(crate) account: Option<ReusedBox<RequestAccount>>,
-    /// What its route says of its cost.
+    /// The unit of cost that its route names.
     pub(crate) unit: Option<CostUnit>,
     pub(crate) route: Option<u64>,
 }
@@ -101,7 +101,7 @@ impl Throttled {
         }
     }
 
-    /// Whether its time has come. If not, whoever is behind the waker is woken then.
+    /// Whether its time has come. If not, the waker is called when it comes.
     pub(crate) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let upkeep = &self.destination.upkeep;
         loop {

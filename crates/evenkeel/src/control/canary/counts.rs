@@ -1,4 +1,4 @@
-//! What becomes of the requests of a canary.
+//! `CanaryTally`: counts what becomes of the requests of a canary.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct CanaryCounts {
     pub(super) slow: u64,
 }
 
-/// What is counted of all levels of a canary together.
+/// The counts of all levels of a canary together.
 #[derive(Debug)]
 pub(super) struct CanaryTally {
     bound: Nanos,
@@ -39,7 +39,7 @@ pub(super) struct TallyListener(pub(super) Arc<CanaryTally>);
 // === impl CanaryCounts ===
 
 impl CanaryCounts {
-    /// What has come since then.
+    /// The counts that have been added since then.
     pub(super) fn since(self, before: Self) -> Self {
         Self {
             requests: self.requests.saturating_sub(before.requests),

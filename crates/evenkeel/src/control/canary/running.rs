@@ -27,7 +27,7 @@ pub struct CanarySettings {
     pub percent: u8,
     /// How its levels borrow; `None`: as they do.
     pub borrowing: Option<Borrowing>,
-    /// It returns by itself when it is worse.
+    /// The bounds beyond which the canary ends by itself.
     pub bounds: CanaryBounds,
 }
 
@@ -38,10 +38,10 @@ pub enum CanaryError {
     /// Its objects cannot be used.
     #[error(transparent)]
     Objects(#[from] InvalidObjects),
-    /// The part of the flows is none.
+    /// The part of the flows is not from 1 to 99 percent.
     #[error("a canary has from 1 to 99 percent of the flows, not {0}")]
     Percent(u8),
-    /// The seats change without anybody saying so.
+    /// The number of seats was not set: it changes by itself.
     #[error("a canary needs a number of seats that is set; set `concurrency` to a number, outside of a fleet")]
     SeatsNotSet,
     /// There are fewer seats than both configurations need.
@@ -67,24 +67,24 @@ pub(super) struct Canary {
     tally: Arc<CanaryTally>,
 }
 
-/// What is known of canaries beside the requests.
+/// The control plane of canaries, which requests do not look at.
 #[derive(Debug, Default)]
 pub(super) struct CanaryControl {
     watch: Option<CanaryWatch>,
     next_look: Option<Instant>,
-    /// The seats of both.
+    /// The seats of both configurations.
     seats: i64,
     /// One that has ended, and whose last requests have its seats until that time.
     ending: Option<(Arc<Canary>, Instant)>,
-    /// What the last one was like, if it has returned by itself.
+    /// The state of the last canary, if it has ended by itself.
     returned: Option<CanaryState>,
-    /// How many have returned by themselves.
+    /// How many canaries have ended by themselves.
     returns: u64,
 }
 
-/// How often it is looked at a canary.
+/// How often a canary is compared with its bounds.
 const LOOK: Nanos = SECOND;
-/// So long the requests of a canary that has ended keep its seats.
+/// How long the requests of a canary that has ended keep its seats at most.
 const ENDING_MAX: Nanos = 30 * SECOND;
 /// The hash of a flow is turned by this before it says where the flow belongs: queues are dealt by the same hash.
 const TURN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -134,7 +134,7 @@ impl FlowControl {
         control.returned = None;
         shared.set_limit(seats - canary_seats);
         if shared.upkeep().has_keeper() {
-            // Without a runtime, whoever looks after this flow control looks after that one too.
+            // Without a runtime, the canary is driven with this flow control.
             builder::look_after(&flow);
         }
         shared.canary.set(Some(Arc::new(Canary { flow, settings, since: now, tally })));
@@ -239,7 +239,7 @@ impl FlowControlShared {
         let next = control.next_look?;
         let running = self.canary.running();
         let all = running.iter().chain(control.ending.iter().map(|(canary, _)| canary));
-        // One that nobody looks after is driven from here.
+        // A canary that has no keeper of its own is driven from here.
         let driven = all.filter(|canary| !canary.flow.shared().upkeep().has_keeper());
         let due = driven.map(|canary| canary.flow.tick()).min().filter(|pause| *pause < Duration::MAX);
         let due = due.map(|pause| now + nanos(pause));

@@ -1,4 +1,4 @@
-//! `CanarySlot`: where a flow control finds its canary, if it has one. Without one it costs a request a comparison.
+//! `CanarySlot`: holds the canary of a flow control, if it has one. Without one it costs a request a comparison.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ impl CanarySlot {
     pub(crate) fn of_flow(&self, class: &Classification<'_>, attributes: Attributes<'_>) -> Option<FlowControl> {
         let running = self.running.load();
         let canary = running.as_ref()?;
-        // What is exempt needs no seat, and belongs to whoever runs the service.
+        // Exempt requests need no seat, and are the operator's own.
         if class.schema.level.is_exempt {
             return None;
         }

@@ -1,10 +1,10 @@
-//! What a canary is doing, for people and for metrics.
+//! `CanaryState`: the state of a canary, for people and for metrics.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a canary is doing. Times are in milliseconds.
+/// The state of a canary. Times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -35,13 +35,13 @@ pub struct CanaryState {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CanaryPhase {
-    /// It has its part of the flows.
+    /// The canary has its part of the flows.
     Running,
-    /// It was worse than its bounds, and all flows are where they were before.
+    /// The canary was worse than its bounds, and has lost all of its flows.
     Returned,
 }
 
-/// What a canary may be like at worst: it returns by itself when it is worse.
+/// The bounds of a canary, which ends by itself when it is worse.
 ///
 /// Not `#[non_exhaustive]`: all of it has to be given.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,4 +1,5 @@
-//! `CanaryWatch`: whether a canary has to end. No I/O, no clock: somebody tells it the counts once a second.
+//! `CanaryWatch`: decides whether a canary has to end. It does no I/O and has no clock: its caller passes the counts once a
+//! second.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -27,7 +28,7 @@ pub(super) enum ReturnReason {
 const LOOKS: usize = 60;
 /// With fewer requests in that time, rejections say nothing.
 const REQUESTS_MIN: u64 = 20;
-/// With fewer requests in that time, nobody knows what one of a hundred waits.
+/// With fewer started requests in that time, the slowest hundredth of them says nothing.
 const STARTED_MIN: u64 = 100;
 
 // === impl CanaryWatch ===

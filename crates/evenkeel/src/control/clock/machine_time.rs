@@ -35,8 +35,8 @@ struct Comparison {
 }
 
 const MICROSECOND: Nanos = MILLISECOND / 1_000;
-/// For how long a thread counts on before it looks at the clock again. What the clock is adjusted by in that time is less than a
-/// microsecond (at most 500 millionths).
+/// How long a thread counts on before it reads the clock again. The clock is adjusted by less than a microsecond in that time (by
+/// at most 500 millionths).
 const WINDOW: Nanos = MILLISECOND;
 /// Comparisons that are closer to each other say too little about the rate.
 const DISTANCE_MIN: Nanos = 50 * MICROSECOND;
@@ -67,7 +67,7 @@ pub(super) fn now(follows_tokio: bool) -> Option<Nanos> {
     look(follows_tokio)
 }
 
-/// When all threads begin to count.
+/// The moment that all threads count from.
 pub(super) fn origin() -> Instant {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     *ORIGIN.get_or_init(Instant::now)

@@ -1,4 +1,4 @@
-//! Where the library reads the time that the engine is told.
+//! `Clock`: the source of the times that the library passes to the engine.
 
 mod machine_time;
 
@@ -93,8 +93,8 @@ impl Clock {
         }
     }
 
-    /// When this clock began, in nanoseconds since 1970 did. A clock that is set by hand began then too. To be asked once
-    /// for all times that are shown together: the two clocks that it compares are not read at the same moment.
+    /// When this clock began, in nanoseconds since 1970. A clock that is set by hand begins in 1970. Call it once for all times
+    /// that are shown together: the two clocks that it compares are not read at the same moment.
     pub(crate) fn unix_start(&self) -> Nanos {
         match self {
             Self::Started(_) => {
@@ -165,7 +165,7 @@ mod tests {
     async fn a_clock_of_tokio_stands_still_when_a_test_says_so() {
         let clock = Clock::of_tokio();
         let machine = Clock::of_machine();
-        // For longer than a thread counts on without looking.
+        // For longer than a thread counts on without reading the clock.
         while machine.now() < Instant::from_nanos(5_000_000) {
             assert_eq!(clock.now(), Instant::from_nanos(0));
         }

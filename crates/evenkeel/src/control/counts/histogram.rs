@@ -1,4 +1,4 @@
-//! A histogram with fixed buckets that is kept behind somebody else's lock: plain integers, nothing shared.
+//! A histogram with fixed buckets and plain integers: its owner has a lock around it.
 
 /// The upper bounds of a histogram's buckets. A value that equals a bound is below it.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub(crate) struct Bounds<const N: usize> {
     pub(crate) per_unit: f64,
 }
 
-/// What was observed. Sums are integers, so that nothing is lost however long the server runs.
+/// Observations in buckets. Sums are integers, so that nothing is lost however long the server runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Histogram<const N: usize> {
     counts: [u64; N],

@@ -1,4 +1,4 @@
-//! What is counted for one level: a listener of its events.
+//! `LevelMetrics`: the counts of one level, as a listener of its events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::control::long_running::LongRunningCount;
 pub(crate) struct LevelMetrics {
     /// By the number that [`series`](Self::series) gave out. Nothing is ever removed.
     pub(crate) series: Vec<Series>,
-    /// The numbers, by the names of the schemas: there may be thousands, and each is looked up at every change.
+    /// The numbers of series, by the names of the schemas: there may be thousands, and each is looked up at every change.
     numbers: HashMap<Arc<str>, u32>,
     pub(crate) ratios: Ratios,
     /// The advances of the epoch that were not clean, and those that were.
@@ -42,7 +42,7 @@ pub(crate) struct Ratios {
     pub(crate) demand: RatioHistogram<12>,
 }
 
-/// What the control plane has last said of a level.
+/// The gauges of a level as the control plane last set them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ControlGauges {
     pub(crate) limits: LevelLimits,
@@ -70,7 +70,7 @@ pub(crate) struct Mark {
     pub(crate) series: u32,
     pub(crate) access: super::Access,
     pub(crate) is_watch: bool,
-    /// What it was digested with, which dumps want to know.
+    /// The number of the digest that was used, for dumps.
     pub(crate) digest: DigestId,
 }
 
@@ -137,7 +137,7 @@ impl LevelMetrics {
         self.ratios.waiting.set_denominator(now, waiting_max);
     }
 
-    /// These have happened in the level.
+    /// Counts events of the level.
     pub(crate) fn hear(&mut self, events: &[Event]) {
         for event in events {
             self.count(event);
@@ -167,7 +167,7 @@ impl LevelMetrics {
             EventKind::Finished { ran, lingers, is_watch, end } => {
                 self.revoked += u64::from(end == RunEnd::Revoked);
                 numbers.executing -= 1;
-                // How long a seat is held, and how many are needed, does not follow from requests that have none.
+                // Requests without seats say nothing about how long a seat is held or how many are needed.
                 let is_watch = is_watch || seats == 0;
                 numbers.execution[usize::from(is_watch)].observe(&DURATIONS, ran);
                 if !lingers {
@@ -186,7 +186,7 @@ impl LevelMetrics {
                 numbers.start(seats, waited, is_exempt);
                 if was_queued {
                     numbers.waiting -= 1;
-                    // What a request lost when it was narrowed stays behind, as it does in the queue set (FQ-24).
+                    // The seats that a request lost when it was narrowed stay behind, as they do in the queue set (FQ-24).
                     numbers.waiting_seats -= seats;
                 }
             }
@@ -198,8 +198,8 @@ impl LevelMetrics {
             EventKind::GaveUp { waited, reason, is_displaced } => {
                 numbers.waiting -= 1;
                 numbers.waiting_seats -= seats;
-                // One that gave up counts as one that waited for its execution (OB-4), and one that gave way to another (PF-7) as one
-                // that was rejected at once.
+                // A request that gave up counts as one that waited for its execution (OB-4), and one that gave way to another
+                // (PF-7) as one that was rejected at once.
                 numbers.reject(reason, waited, usize::from(!is_displaced));
             }
             EventKind::Released => numbers.executing_seats -= seats,
@@ -216,7 +216,7 @@ impl LevelMetrics {
         }
     }
 
-    /// Hands the numbers to a new level of the same name. What still lingers in the old one is no longer counted.
+    /// Hands the numbers to a new level of the same name. Requests that still linger in the old one are no longer counted.
     pub(crate) fn hand_over(&mut self, set: &LevelQueueSet, now: Instant) -> Self {
         for request in set.requests() {
             if let Some(series) = self.series.get_mut(request.payload.series as usize) {

@@ -1,5 +1,5 @@
-//! What is counted of requests, from the events of their levels: plain integers behind the lock of the level's listeners. `observe`
-//! shows them.
+//! Counts of requests, from the events of their levels: plain integers behind the lock of the level's listeners. `observe` shows
+//! them.
 
 #![cfg_attr(
     not(feature = "metrics"),

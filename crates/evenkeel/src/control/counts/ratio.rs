@@ -1,9 +1,9 @@
 //! Ratio histograms: how long a ratio had which value (OB-5).
 //!
-//! A value that is held for `k` nanoseconds counts as `k` observations. A change of the numerator costs one sum where the numerator is
-//! small: time is added to the numerator that the ratio had. What the buckets and the integral make of that is found out when
-//! somebody looks. For larger numerators, the bounds of the buckets are turned into whole numerators when the denominator changes, and a
-//! change costs one product. What a request changes lies together at the beginning.
+//! A value that is held for `k` nanoseconds counts as `k` observations. A change of the numerator costs one sum where the
+//! numerator is small: time is added to the numerator that the ratio had. Buckets and integral follow from these times when the
+//! histogram is read. For larger numerators, the bounds of the buckets are turned into whole numerators when the denominator
+//! changes, and a change costs one product. The fields that a request changes are together at the beginning.
 
 use evenkeel_engine::time::{Instant, Nanos};
 
@@ -14,7 +14,7 @@ use super::histogram::Shown;
 #[repr(C, align(64))]
 pub(crate) struct RatioHistogram<const N: usize> {
     numerator: i64,
-    /// Up to when time is accounted for.
+    /// The time up to which time is accounted for.
     now: Instant,
     /// Since when the numerator is what it is.
     since: Instant,
@@ -44,7 +44,7 @@ const SMALL: usize = 32;
 // === impl RatioHistogram ===
 
 impl<const N: usize> RatioHistogram<N> {
-    /// Nothing of one, from now on (OB-6).
+    /// A ratio of 0 to 1, from now on (OB-6).
     pub(crate) fn new(bounds: &'static [f64; N], now: Instant) -> Self {
         let mut ratio = Self {
             numerator: 0,

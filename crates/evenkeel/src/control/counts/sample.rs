@@ -27,7 +27,7 @@ pub(crate) struct LevelSample {
     pub(crate) revoked: u64,
 }
 
-/// What a queue set tells of its progress.
+/// The readings of a queue set's progress.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Readings {
     pub(crate) current_r: SeatSeconds,
@@ -67,7 +67,7 @@ impl Readings {
     pub(crate) fn of(set: &LevelQueueSet) -> Self {
         let counters = set.counters();
         let latest_s = counters.last_dispatch_s;
-        // While nothing waits, the queue that was last dispatched from is all that there is to tell of.
+        // While nothing waits, the only reading is that of the queue that was last dispatched from.
         let idle = ReadingBounds { next_r: (latest_s, latest_s), discounted: (latest_s, latest_s) };
         Self {
             current_r: set.virtual_time(),

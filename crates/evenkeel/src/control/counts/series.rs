@@ -1,4 +1,4 @@
-//! What is counted for each flow schema of a level (OB-2 to OB-4).
+//! `Series`: the counts of one flow schema in a level (OB-2 to OB-4).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct Series {
 /// The numbers themselves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Numbers {
-    /// By [`Rejection`](evenkeel_engine::queue_set::Rejection).
+    /// Rejected requests by [`Rejection`](evenkeel_engine::queue_set::Rejection).
     pub(crate) rejected: [u64; 5],
     pub(crate) dispatched: u64,
     pub(crate) blocked: u64,
@@ -29,9 +29,9 @@ pub(crate) struct Numbers {
     pub(crate) waiting_seats: i64,
     pub(crate) executing: i64,
     pub(crate) executing_seats: i64,
-    /// Of requests rejected on arrival, and of all others.
+    /// The waits of requests rejected on arrival, and those of all others.
     pub(crate) wait: [Histogram<13>; 2],
-    /// Of ordinary requests, and of watches.
+    /// The execution times of ordinary requests, and those of watches.
     pub(crate) execution: [Histogram<13>; 2],
     pub(crate) queue_length: Histogram<8>,
     pub(crate) seats: Histogram<8>,

@@ -1,9 +1,8 @@
-//! What is counted for the whole server: readers beside writers (OB-5, OB-8).
+//! `ServerMetrics`: the counts of the whole server: readers beside writers (OB-5, OB-8).
 //!
-//! Every level knows how many requests of its own there are; whoever comes a millisecond or more after the last sum adds them up,
-//! unless somebody else does so already. The time since the last
-//! sum is accounted for with the numbers from before the event that brought it about, so a value that holds for less
-//! than a millisecond may be missed, and nothing else is lost.
+//! Every level knows how many requests of its own there are. A thread that comes a millisecond or more after the last sum adds
+//! them up, unless another thread does so already. The time since the last sum is accounted for with the numbers from before the
+//! event that brought it about, so a value that holds for less than a millisecond may be missed, and nothing else is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,14 +14,14 @@ use super::ratio::RatioHistogram;
 use crate::control::level::Level;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is counted for the whole server.
+/// The counts of the whole server.
 #[derive(Debug)]
 pub(crate) struct ServerMetrics {
     summed_at: AtomicI64,
     sums: Mutex<ServerSums>,
 }
 
-/// What metrics show of the whole server.
+/// The counts of the whole server, as metrics show them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerSample {
     /// In the order of [`CROWD_KINDS`].
@@ -80,7 +79,7 @@ impl ServerMetrics {
         sums.levels = levels;
     }
 
-    /// What is shown now.
+    /// A copy of the counts, as of now.
     pub(crate) fn sample(&self, now: Instant) -> ServerSample {
         let mut sums = self.lock();
         sums.sum_up(now);

@@ -4,7 +4,7 @@ use evenkeel_engine::time::Instant;
 
 use super::event::{Event, EventKind, LevelNumbers, Subject};
 
-/// The events of a level that nobody has handed on yet.
+/// The events of a level that have not been handed on yet.
 #[derive(Debug, Default)]
 pub(crate) struct EventBuffer {
     events: Vec<Event>,
@@ -80,8 +80,8 @@ impl EventBuffer {
         self.events.push(event);
     }
 
-    /// A level that is never used has no room for events. The first event gets it all that is needed later, so that nothing is
-    /// allocated for others.
+    /// A level that is never used has no room for events. The first event allocates all that is needed later, so that other
+    /// events allocate nothing.
     #[cold]
     fn grow(&mut self) {
         self.events.reserve(BATCH);

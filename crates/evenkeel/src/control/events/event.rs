@@ -34,7 +34,7 @@ pub(crate) struct Subject {
     pub(crate) seats: u32,
 }
 
-/// How a request ended that ran.
+/// How a running request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum RunEnd {
@@ -49,7 +49,7 @@ pub enum RunEnd {
     Revoked,
 }
 
-/// What the cost of a request is counted in.
+/// The unit of the cost of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CostKind {
@@ -63,7 +63,7 @@ pub enum CostKind {
     Tokens,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {
@@ -94,7 +94,7 @@ pub enum EventKind {
     },
     /// The request that arrives next concerns so many watches (WE-18).
     Watches {
-        /// How many.
+        /// The number of watches.
         count: u64,
     },
     /// A request that had arrived started.
@@ -106,7 +106,7 @@ pub enum EventKind {
         /// Whether the level has no limit, so that nothing ever waits.
         is_exempt: bool,
     },
-    /// A request was rejected that waited.
+    /// A waiting request was rejected.
     GaveUp {
         /// How long it had waited, in nanoseconds.
         waited: Nanos,
@@ -147,7 +147,7 @@ pub enum EventKind {
         /// What the cost is counted in.
         unit: CostKind,
     },
-    /// The request that is next needs more seats than are free, and everybody waits for it (FQ-23).
+    /// The request that is next needs more seats than are free, and all others wait for it (FQ-23).
     Blocked,
     /// The progress meter of the level was wound back (FQ-13).
     MeterWoundBack {
@@ -203,7 +203,7 @@ impl RunEnd {
 impl CostKind {
     const ALL: [Self; 4] = [Self::Seconds, Self::Bytes, Self::Units, Self::Tokens];
 
-    /// What costs in this unit are counted in.
+    /// The kind of this unit.
     pub fn of(unit: &CostUnit) -> Self {
         match unit {
             CostUnit::Time => Self::Seconds,
@@ -275,12 +275,12 @@ impl Event {
         self.seats
     }
 
-    /// What happened.
+    /// The kind of the event.
     pub fn kind(&self) -> EventKind {
         self.kind
     }
 
-    /// What the level is like afterwards. All events of one call have the same numbers.
+    /// The state of the level afterwards. All events of one call have the same numbers.
     pub fn level(&self) -> LevelNumbers {
         self.level
     }

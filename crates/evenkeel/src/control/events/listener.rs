@@ -11,23 +11,25 @@ use evenkeel_engine::{Attributes, LevelId, WorkEstimate};
 use super::event::Event;
 use crate::control::limit::Pulse;
 
-/// Told what happens in one level. Give [`FlowControlBuilder::listen`](crate::FlowControlBuilder::listen) what makes one for each.
+/// Gets the events of one level. Give [`FlowControlBuilder::listen`](crate::FlowControlBuilder::listen) a closure that makes a
+/// listener for each level.
 ///
 /// A listener is called by the threads that serve requests, one at a time, while no lock is held that decisions about requests need. It
 /// should be quick all the same: while it works, events pile up, and at some hundreds of them requests wait for it. A listener
 /// that needs longer copies what it needs and does the rest elsewhere.
 ///
-/// A listener must not call the flow control: it would wait for itself. A listener that panics is told nothing more.
+/// A listener must not call the flow control: it would wait for itself. A listener that panics gets no further events.
 pub trait Listener: Send {
-    /// These have happened since it was last told of any, in this order. Never half of what [one call](Event::is_last) brought about.
+    /// The events since the last call, in their order. The events of [one call](Event::is_last) are never split.
     fn on_events(&mut self, events: &[Event]);
 }
 
-/// Told of requests as they arrive, with everything that they are classified by. Give it to
+/// Sees requests as they arrive, with everything that they are classified by. Give it to
 /// [`FlowControlBuilder::listen_to_arrivals`](crate::FlowControlBuilder::listen_to_arrivals).
 ///
-/// Events have numbers only: texts would have to be copied for each. This is called by the thread of the request with the texts that it has
-/// anyway, when no lock is held; so by several threads at the same time, and not quite in the order of [`Arrival::at`].
+/// Events have numbers only: texts would have to be copied for each. This listener is called by the thread of the request, with
+/// the texts that the thread has anyway, when no lock is held; so several threads call it at the same time, and not quite in the
+/// order of [`Arrival::at`].
 pub trait ArrivalListener: Send + Sync {
     /// A request has arrived, and runs, waits or was rejected.
     fn on_arrival(&self, arrival: &Arrival<'_>);
@@ -49,7 +51,7 @@ pub struct Arrival<'a> {
     pub flow_hash: u64,
     /// The seats that it was estimated to take.
     pub work: WorkEstimate,
-    /// What its events call it; `None` if it was rejected at once.
+    /// The id of the request in its events; `None` if it was rejected at once.
     pub request: Option<RequestId>,
     pub(crate) at: Instant,
 }
@@ -57,9 +59,9 @@ pub struct Arrival<'a> {
 /// Makes the listeners of each level.
 #[derive(Clone, Default)]
 pub(crate) struct Listeners {
-    /// Whether it is counted who uses a level, and who delays whom.
+    /// Whether flows are attributed: who uses a level, and who delays whom.
     pub(crate) attributes_flows: bool,
-    /// Where the limit that finds itself is told that something happens, if there is one.
+    /// The pulse of the limit that finds itself, if there is one.
     pub(crate) limit: Option<Arc<Pulse>>,
     pub(crate) others: Vec<MakeListener>,
     pub(crate) arrivals: ArrivalsTo,

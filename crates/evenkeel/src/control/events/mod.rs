@@ -1,4 +1,4 @@
-//! The event stream of a level: everything that happens there, in order, for whoever wants to know.
+//! The event stream of a level: everything that happens there, in order, for all listeners.
 //!
 //! While the lock of a level is held, its [core](crate::control::core) decides, and appends what happened to a buffer as
 //! [`Event`]s of 64 bytes. That is all: nothing is counted there. When the buffer has some dozens of them, the thread that appended the
@@ -13,8 +13,8 @@
 //!
 //! # No lag
 //!
-//! Whoever reads what listeners have counted takes their lock, hands on what is in the buffer, and then reads. So a number is never
-//! behind what a client has seen.
+//! A thread that reads the counts of listeners takes their lock, hands on the events in the buffer, and then reads. So a number
+//! is never behind what a client has seen.
 //!
 //! # Bounds
 //!

@@ -1,4 +1,5 @@
-//! `StartGate`: whether what the fleet allows may have changed by itself, asked before everything that may start a request (FL-8).
+//! `StartGate`: notices that an allowance of the fleet has ended. It is checked before everything that may start a request
+//! (FL-8).
 
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::sync::{OnceLock, Weak};
@@ -10,19 +11,20 @@ use crate::control::clock::Clock;
 use crate::control::flow_control::FlowControlShared;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
-/// An allowance that ends by itself. Without a fleet it never does, which costs one comparison with a number that never changes.
+/// Watches for the end of an allowance. Without a fleet there is none, and a check costs one comparison with a number that never
+/// changes.
 #[derive(Debug)]
 pub(crate) struct StartGate {
-    /// By the clock of the flow control: when to look again.
+    /// When to look again, by the clock of the flow control.
     look_at: AtomicI64,
-    /// By the clock that runs during suspend: when what is allowed ends.
+    /// When the allowance ends, by the clock that also runs while the machine is suspended.
     ends_at: AtomicI64,
-    /// By the clock of the flow control: when an allowance last ended before another took its place.
+    /// When an allowance last ended before another took its place, by the clock of the flow control.
     lapsed_at: AtomicI64,
     allowance: Mutex<Option<Given>>,
-    /// The footing that was told last.
+    /// The footing that was last reported.
     told: AtomicU8,
-    /// Who is limited by the allowance.
+    /// The flow control that the allowance limits.
     flow: OnceLock<Weak<FlowControlShared>>,
 }
 
@@ -37,7 +39,7 @@ struct Given {
     footing: Footing,
 }
 
-/// What may be used now.
+/// The seats that may be used at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Allowed {
     pub(super) seats: u32,
@@ -62,7 +64,7 @@ impl StartGate {
         }
     }
 
-    /// Something is about to happen that may start a request. To be called without any lock.
+    /// To be called before everything that may start a request, without any lock.
     #[inline]
     pub(crate) fn check(&self, now: Instant, clock: &Clock) {
         if now.as_nanos() >= self.look_at.load(Ordering::Relaxed) {
@@ -84,8 +86,8 @@ impl StartGate {
             && self.flow.get().and_then(Weak::upgrade).is_some_and(|flow| flow.is_overdrawn())
     }
 
-    /// Nearly always what is allowed has not ended, and one more look at the clock is all there is to it. Whoever is overtaken by a new allowance looks
-    /// at that the next time, a [`LOOK_PERIOD`] later at most.
+    /// Looks whether the allowance has ended. It nearly never has, and then this costs one more look at the clock. A thread that
+    /// is overtaken by a new allowance sees that the next time, a [`LOOK_PERIOD`] later at most.
     #[cold]
     fn look(&self, now: Instant, clock: &Clock) {
         let left = self.ends_at.load(Ordering::Relaxed).saturating_sub(clock.boot_time().as_nanos());
@@ -106,7 +108,7 @@ impl StartGate {
         *self.given() = Some(Given { allowance, footing: Footing::Grant });
     }
 
-    /// What may be used at a time of the clock by which grants end; `None` without a fleet.
+    /// The seats that may be used at a time of the clock by which grants end; `None` without a fleet.
     pub(super) fn allowed(&self, boot_time: Instant) -> Option<Allowed> {
         let allowance = (*self.given())?.allowance;
         let seats = u32::try_from(allowance.seats(boot_time)).unwrap_or(u32::MAX);
@@ -115,8 +117,8 @@ impl StartGate {
         Some(Allowed { seats, footing, ends, boot_time })
     }
 
-    /// What is allowed is in effect. To be looked at again when it ends, and from time to time.
-    /// Tells whether it has ended since the last look, or is a grant again.
+    /// Notes that this allowance is in effect, and plans the next look: when it ends, and from time to time. Returns whether the
+    /// grant has ended since the last look, or there is a grant again.
     pub(super) fn rearm(&self, now: Instant, allowed: Allowed) -> bool {
         if let Some(given) = &mut *self.given()
             && given.footing != allowed.footing

@@ -1,4 +1,4 @@
-//! What this instance does at the moment, as the fleet is told (FL-3).
+//! The load of this instance at the moment, as it is published to the fleet (FL-3).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl FlowControlShared {
         CurrentUsage { in_use, demands: demands.collect() }
     }
 
-    /// What all levels do, by flow, as parts of a service with that many seats.
+    /// The load of all levels, by flow, as parts of a service with that many seats.
     pub(crate) fn fleet_load(&self, service_seats: u64) -> Arc<InstanceLoad> {
         let seen = self.limited_levels(service_seats, |core| SeenLevel::new(core.queue_set(), core.limited_seats()));
         let used = seen.into_iter().filter(|(.., level)| level.demand() > 0);

@@ -16,7 +16,7 @@ use crate::control::flow_control::{FlowControl, FlowControlShared};
 use crate::control::trace;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is told of is kept, up to this many.
+/// How many of the latest steps are kept.
 const STEPS_MAX: usize = 64;
 
 /// Why a flow control cannot join a fleet.
@@ -56,7 +56,7 @@ pub(crate) struct FleetMembership {
     history: Arc<Mutex<History>>,
 }
 
-/// What has happened to it.
+/// The latest events of the membership, and their counts.
 #[derive(Debug, Default)]
 struct History {
     conflicts: u64,
@@ -66,7 +66,7 @@ struct History {
     next: u64,
 }
 
-/// What the fleet sees of a flow control.
+/// A flow control as the fleet sees it.
 struct Instance {
     flow: Weak<FlowControlShared>,
     service_seats: u64,
@@ -106,12 +106,12 @@ impl FlowControl {
         shared.fleet.set(membership).map_err(|_| JoinFleetError::Joined)
     }
 
-    /// How this instance stands in its fleet; `None` if it has joined none.
+    /// The state of this instance in its fleet; `None` if it has joined none.
     pub fn fleet_state(&self) -> Option<FleetState> {
         self.shared().fleet_state()
     }
 
-    /// No requests come any more: seats that those which are there do not need are for other instances from now on (FL-11). Call
+    /// No new requests come any more: from now on, seats that the present ones do not need are for other instances (FL-11). Call
     /// [`leave_fleet`](Self::leave_fleet) when they have ended. Without a fleet nothing happens.
     pub fn drain_fleet(&self) {
         if let Some(membership) = self.shared().fleet.get()
@@ -143,7 +143,7 @@ impl FleetMembership {
         i64::try_from(self.service_seats).unwrap_or(i64::MAX)
     }
 
-    /// Something has happened that the member does not tell of.
+    /// Notes an event that the member itself does not report.
     pub(crate) fn note(&self, event: MemberEvent) {
         lock(&self.history).note(event);
     }
@@ -152,7 +152,7 @@ impl FleetMembership {
 // === impl FlowControlShared ===
 
 impl FlowControlShared {
-    /// How this instance stands in its fleet, if it has joined one.
+    /// The state of this instance in its fleet, if it has joined one.
     pub(crate) fn fleet_state(&self) -> Option<FleetState> {
         let membership = self.fleet.get()?;
         let status = membership.status.borrow().clone();

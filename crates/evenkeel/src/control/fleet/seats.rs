@@ -1,4 +1,4 @@
-//! What the fleet allows becomes the seats of the flow control.
+//! Sets the seats of a flow control to the allowance of its fleet.
 
 use evenkeel_fleet::{Allowance, MemberEvent};
 
@@ -9,15 +9,15 @@ use crate::control::trace;
 // === impl FlowControlShared ===
 
 impl FlowControlShared {
-    /// Sets what this instance is allowed from now on. When the method returns, nothing starts above the allowance.
+    /// Sets the allowance of this instance. When the method returns, nothing starts above the allowance.
     pub(crate) fn allow(&self, allowance: Allowance) {
-        // The end of the allowance before must not be forgotten: see `StartGate::forbids`.
+        // The end of the previous allowance must not be forgotten: see `StartGate::forbids`.
         self.settle_allowance();
         self.upkeep().gate.set(allowance);
         self.settle_allowance();
     }
 
-    /// Lets what is allowed at this moment take effect. A request that waits for it does not start before that.
+    /// Puts the allowance as of this moment into effect. A request that waits for it does not start before that.
     pub(crate) fn settle_allowance(&self) {
         if let Some(Allowed { footing, seats, .. }) = self.apply_allowance() {
             trace::fleet_footing(footing, seats);
@@ -27,7 +27,7 @@ impl FlowControlShared {
         }
     }
 
-    /// Tells what is allowed if that is something to tell.
+    /// Applies the allowance. Returns it if it is worth an event.
     fn apply_allowance(&self) -> Option<Allowed> {
         let (gate, clock) = (&self.upkeep().gate, &self.upkeep().clock);
         {

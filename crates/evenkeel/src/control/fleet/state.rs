@@ -1,11 +1,11 @@
-//! `FleetState`: how an instance stands in its fleet, for views and for people (FL-14).
+//! `FleetState`: the state of an instance in its fleet, for views and for people (FL-14).
 
 use std::fmt;
 use std::time::Duration;
 
 use evenkeel_fleet::{FleetStatus, Footing, MemberEvent};
 
-/// How an instance stands in its fleet. [`FlowControl::fleet_state`](crate::FlowControl::fleet_state) gives it.
+/// The state of an instance in its fleet. [`FlowControl::fleet_state`](crate::FlowControl::fleet_state) gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FleetState {
@@ -15,7 +15,7 @@ pub struct FleetState {
     pub seats: u64,
     /// The seats that it uses, of all levels that have a limit.
     pub seats_in_use: u64,
-    /// What it lives on.
+    /// What its seats come from: a grant, its floor, or nothing.
     pub footing: Footing,
     /// The fleet, as of the last response of etcd.
     pub status: FleetStatus,

@@ -1,4 +1,4 @@
-//! What a flow control does with what its fleet allows, without a fleet.
+//! A flow control obeys the allowance of its fleet; tested without a fleet.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn fl_8_what_has_ended_starts_nothing_whoever_comes_first() {
     let mut waiting: Vec<_> = (0..4).map(|_| limited.arrive("b")).collect();
     assert!(waiting.iter_mut().all(|request| poll(request).is_pending()));
 
-    // The grant is over, and nobody has told. Requests that end do not let others start above the floor.
+    // The grant is over, and no event said so. Requests that end do not let others start above the floor.
     limited.pass(SECOND);
     permits.truncate(2);
     assert!(waiting.iter_mut().all(|request| poll(request).is_pending()), "two seats of the floor are in use");

@@ -1,4 +1,4 @@
-//! The format of dumps: bytes, and what is wrong with them.
+//! The format of dumps as bytes, and the errors of reading them.
 
 use super::record::{FlightEnd, FlightRecord};
 use super::{Flight, FlightHeader};
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(Flight::from_bytes(&flight.to_bytes()).unwrap(), flight);
     }
 
-    /// Every byte is part of the checksum. With the right one, what is wrong inside is found and has its place.
+    /// Every byte is part of the checksum. Where the checksum is right, damage inside is found and reported with its place.
     #[test]
     fn fr_2_damage_is_refused_with_its_place() {
         let good = flight().to_bytes();

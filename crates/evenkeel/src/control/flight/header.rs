@@ -1,4 +1,4 @@
-//! The header of a dump: everything that is said once.
+//! `FlightHeader`: the header of a dump, with everything that is the same for all records.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,15 +26,15 @@ pub struct FlightHeader {
     pub hides_users: bool,
     /// Whether the recording begins when the server did: it knows of every request.
     pub is_complete: bool,
-    /// Requests of its time that could not be recorded.
+    /// How many requests of that time could not be recorded.
     pub missed: u64,
     /// The objects in effect at the end, as a list of JSON.
     pub objects: Vec<serde_json::Value>,
     /// The names of levels, by the numbers that records have.
     pub levels: Vec<String>,
-    /// What requests asked for, by the numbers that records have.
+    /// The requests, by the numbers that records have.
     pub requests: Vec<FlightRequest>,
-    /// What else changed, by time.
+    /// Other changes, by time.
     pub changes: Vec<FlightChange>,
 }
 

@@ -26,7 +26,7 @@ pub use record::{FlightEnd, FlightRecord};
 pub(crate) use bytes::LENGTH_MAX;
 pub(crate) use record::{reason_code, reason_of};
 
-/// What a flight recorder has kept.
+/// The content of a dump: the records of a flight recorder, and what they refer to.
 ///
 /// Not `#[non_exhaustive]`: recorders make it.
 #[derive(Debug, Clone, PartialEq, Default)]

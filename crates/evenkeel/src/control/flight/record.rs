@@ -29,20 +29,20 @@ pub struct FlightRecord {
 
 /// How a request ended.
 ///
-/// Not `#[non_exhaustive]`: whoever reads a dump has to know every end.
+/// Not `#[non_exhaustive]`: code that reads a dump has to know every end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlightEnd {
-    /// It had not, when the dump was made; whether it had started.
+    /// The request had not ended when the dump was made.
     Open {
         /// Whether it ran.
         has_started: bool,
     },
-    /// It ran for so long.
+    /// The request ran to its end.
     Finished {
-        /// In nanoseconds.
+        /// How long it ran, in nanoseconds.
         ran: Nanos,
     },
-    /// It was rejected.
+    /// The request was rejected.
     Rejected(Rejection),
 }
 

@@ -1,4 +1,4 @@
-//! The objects that a flow control follows, and what came of them.
+//! The objects that a flow control follows, and the report on them.
 
 use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::{Kind, Preset};
@@ -9,7 +9,7 @@ use super::{FlowControl, FlowControlShared};
 use crate::control::into_objects::IntoObjects;
 use crate::control::object_problems::{self, InvalidObjects};
 
-/// What came of a set of objects.
+/// The report on a set of objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ObjectsReport {
@@ -73,7 +73,7 @@ impl FlowControl {
         })
     }
 
-    /// What came of the objects that it follows.
+    /// The report on the objects that it follows.
     pub fn report(&self) -> ObjectsReport {
         self.shared.control().report.clone()
     }
@@ -115,7 +115,7 @@ impl FlowControl {
 // === impl ObjectsReport ===
 
 impl ObjectsReport {
-    /// What is wrong now and was not before.
+    /// The problems that are new since the report before.
     pub(super) fn news_since(&self, before: &Self) -> Self {
         let dangling = self.dangling.iter().filter(|found| !before.dangling.contains(found));
         let unusable = self.unusable.iter().filter(|found| !before.unusable.contains(found));

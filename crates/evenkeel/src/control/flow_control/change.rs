@@ -14,15 +14,15 @@ use crate::control::snapshot::{LevelChanges, Snapshot};
 use crate::control::trace;
 use crate::control::wakers::Wakers;
 
-/// What the controller has changed.
+/// A change by the controller.
 pub(crate) enum Change {
-    /// How the seats are divided, if anything.
+    /// At most how the seats are divided.
     Division,
-    /// How many seats there are, and perhaps they are too few.
+    /// The number of seats, and whether they are too few.
     Seats(Option<TooFewSeats>),
     /// The objects.
     Objects(Box<Applied>),
-    /// What follows from the same objects: an idle level is gone, or newcomers wait differently.
+    /// A consequence of the same objects: an idle level is gone, or the wait of newcomers is another one.
     Consequences(Box<Applied>),
 }
 
@@ -104,8 +104,8 @@ impl FlowControl {
 // === impl FlowControlShared ===
 
 impl FlowControlShared {
-    /// Lets the controller change the levels, and puts a new snapshot in place if there is a new configuration. Tells what there is to say
-    /// of the objects.
+    /// Lets the controller change the levels, and puts a new snapshot in place if there is a new configuration. Returns the new
+    /// report on the objects, if they changed.
     pub(crate) fn change(
         &self,
         change: impl FnOnce(&mut SeatController, &mut LevelChanges, Instant) -> Change,

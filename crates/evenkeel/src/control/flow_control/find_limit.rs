@@ -1,4 +1,4 @@
-//! The limit that finds itself: turned on and off, looked at, and told about.
+//! The limit that finds itself: turned on and off, driven, and reported.
 
 use evenkeel_engine::auto_limit::{AutoLimit, Concurrency, Learnt};
 use evenkeel_engine::queue_set::Mode;
@@ -119,7 +119,7 @@ impl FlowControlShared {
         }
     }
 
-    /// Looks at what has happened, if that is due, and changes the limit if that follows. Tells when it is due next.
+    /// Looks at the sums of all levels, if that is due, and changes the limit if need be. Returns when the next look is due.
     pub(super) fn find_limit(&self) -> Option<Instant> {
         let pulse = &self.upkeep.pulse;
         pulse.pace().span()?;
@@ -156,7 +156,8 @@ impl FlowControlShared {
         next
     }
 
-    /// Applies the limit that was found last. Whoever is overtaken by another thread applies what that one has found.
+    /// Applies the limit that was found last. A thread that is overtaken by another one applies the limit that the other one
+    /// found.
     fn apply_found_limit(&self) {
         self.change(|controller, changes, now| match self.upkeep.pulse.found_seats() {
             Some(seats) => Change::Seats(controller.set_server_limit(seats.into(), changes, now)),

@@ -75,11 +75,11 @@ pub(crate) struct FlowControlShared {
     upkeep: Arc<Upkeep>,
     wait_limit_ns: AtomicI64,
     arrivals: ArrivalsTo,
-    /// Tells the shadow, if there is one.
+    /// The way to the shadow, if there is one.
     pub(crate) shadow: Arc<ShadowTap>,
-    /// Decides about a part of the flows, if there is one.
+    /// The canary, if there is one, which decides about a part of the flows.
     pub(crate) canary: CanarySlot,
-    /// Tells the flight recorder, if there is one.
+    /// The way to the flight recorder, if there is one.
     pub(crate) recorder: Arc<RecorderTap>,
     pub(crate) preset: Preset,
     /// The fleet that it shares the seats with.
@@ -87,7 +87,7 @@ pub(crate) struct FlowControlShared {
     pub(crate) fleet: std::sync::OnceLock<FleetMembership>,
     /// How seats are divided, for the shadow.
     pub(crate) division: DivisionChoice,
-    /// Part of every set of objects.
+    /// The schema that exempts paths, which is part of every set of objects.
     pub(crate) exempt_paths: Option<Arc<FlowSchema>>,
     pub(crate) log: LogChoice,
 }
@@ -98,13 +98,13 @@ struct Control {
     controller: SeatController,
     listeners: Listeners,
     ledger: Arc<SharedLedger>,
-    /// Finds the limit, if it is not a number that somebody has set.
+    /// The finder of the limit, unless the number of seats was set.
     finder: Option<Finder>,
-    /// What came of the objects that were given last, so that the same warnings are not given again.
+    /// The report on the objects that were given last, so that the same warnings are not given again.
     report: ObjectsReport,
 }
 
-/// What a flow control is made of.
+/// The parts that a flow control is made of.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) preset: Preset,
@@ -182,7 +182,7 @@ impl FlowControl {
         flow
     }
 
-    /// What kind of service it is for.
+    /// The kind of service that it is for.
     pub fn preset(&self) -> Preset {
         self.shared.preset
     }
@@ -194,8 +194,8 @@ impl FlowControl {
         self.shared.set_canary_wait_limit(limit);
     }
 
-    /// Whether some flow schema tells its flows apart by the addresses of clients (`evenkeel.dev/flow-by: address`). Whoever knows
-    /// them adds [`ClientAddress`](crate::identify::ClientAddress) to requests then.
+    /// Whether some flow schema tells its flows apart by the addresses of clients (`evenkeel.dev/flow-by: address`). Then code
+    /// that knows the addresses adds [`ClientAddress`](crate::identify::ClientAddress) to requests.
     #[inline]
     pub fn asks_for_addresses(&self) -> bool {
         self.shared.snapshot.load().configuration.asks_for_addresses()
@@ -231,8 +231,8 @@ impl FlowControl {
         control.listeners.others.push(make);
     }
 
-    /// Tells all [listeners](crate::events::Listener) what has happened so far. Without that they are told when some dozens of events
-    /// have come together, or when somebody looks at what the library itself counts.
+    /// Tells all [listeners](crate::events::Listener) what has happened so far. Without this call, they get events when some
+    /// dozens have come together, or when the counts of the library itself are read.
     pub fn deliver_events(&self) {
         for (_, level) in self.shared.known_levels.all() {
             drop(level.listeners());

@@ -1,4 +1,4 @@
-//! How a request comes in whose flow schema says something of costs or rates (CO-3, RL-2).
+//! Takes in requests whose flow schema says something of costs or rates (CO-3, RL-2).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +23,8 @@ use crate::sync::Mutex;
 // === impl FlowControl ===
 
 impl FlowControl {
-    /// What is expected of the request says how many seats it takes, and the rate of its flow when it may go on. `None` if its level was
-    /// removed.
+    /// Takes a request in: its seats follow from its expected cost, and the time at which it may go on from the rate of its flow.
+    /// `None` if its level was removed.
     #[cold]
     pub(super) fn try_admit_on_account<E: Fn(&LevelInfo) -> WorkEstimate>(
         &self,
@@ -71,7 +71,7 @@ impl FlowControl {
         let mut account = account(taken);
         let place = self.enter(request, class, destination, work, &mut account);
         if matches!(place, Some(ArrivalOutcome::Rejected(_)) | None) {
-            // It did not get anywhere, or comes here again.
+            // The request was rejected, or comes here again.
             accounts.give_back(taken, destination.upkeep.clock.now());
         }
         if place.is_none()
@@ -114,7 +114,7 @@ impl FlowControl {
     }
 }
 
-/// What a client is told whose request would conform after that time.
+/// The advice for a client whose request would conform after that time.
 fn over_rate_advice(wait: Nanos) -> Advice {
     let seconds = u64::try_from(wait).unwrap_or(0).div_ceil(SECOND.unsigned_abs()).max(1);
     let expected_wait = Some(Duration::from_nanos(wait.max(0).unsigned_abs()));

@@ -1,4 +1,4 @@
-//! `RateFields`: the response fields `RateLimit` and `RateLimit-Policy`, which tell a client how it stands (RL-5).
+//! `RateFields`: the response fields `RateLimit` and `RateLimit-Policy`, which tell a client how much of its rate is left (RL-5).
 
 use evenkeel_api::annotations::RateUnit;
 use evenkeel_engine::queue_set::Mode;
@@ -21,8 +21,8 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 // === impl FlowControl ===
 
 impl FlowControl {
-    /// How the flow of a request stands with its rate, and how its level stands with its seats. A policy is named after the flow schema or
-    /// the level that it comes from.
+    /// The fields for a request: how much of its rate its flow has left, and how many seats its level has left. A policy is named
+    /// after the flow schema or the level that it comes from.
     #[cold]
     pub(crate) fn rate_fields(&self, attributes: Attributes<'_>) -> Option<Box<RateFields>> {
         let snapshot = self.shared.snapshot.load();

@@ -21,7 +21,7 @@ use crate::control::revocation::Ticket;
 struct Revocable {
     levels: Vec<RevocableLevel>,
     requests: Vec<RevocableRequest>,
-    /// Those of the requests, in the same order.
+    /// The tickets of the requests, in the same order.
     tickets: Vec<Arc<Ticket>>,
 }
 
@@ -38,7 +38,7 @@ impl FlowControl {
 // === impl FlowControlShared ===
 
 impl FlowControlShared {
-    /// Tells requests to end if that is due. Tells when it is to be looked again; `None` if there is nothing that could end.
+    /// Tells requests to end if that is due. Returns when to look again; `None` if there is no request that could end.
     pub(super) fn revoke(&self) -> Option<Instant> {
         let revoker = &self.upkeep.revoker;
         let now = self.upkeep.clock.now();
@@ -49,7 +49,7 @@ impl FlowControlShared {
         let schemas = snapshot.configuration.schemas().iter();
         let revocable: BTreeSet<LevelId> =
             schemas.filter(|schema| schema.level.is_revocable).map(|schema| schema.level.id).collect();
-        // Levels that give way do not take.
+        // Revocable levels give seats up and do not claim any.
         let others = snapshot.levels.iter().filter(|level| !revocable.contains(&level.id));
         let (claimed, free) = claims_of(others, now, revoker.after());
         if !claimed.is_empty() {
@@ -68,7 +68,7 @@ impl FlowControlShared {
     }
 }
 
-/// The seats that levels claim which use fewer than their own, and those that they could have already.
+/// The seats that are claimed by levels which use fewer than their own, and the seats that these levels could already have.
 fn claims_of<'a>(levels: impl Iterator<Item = &'a Arc<Level>>, now: Instant, after: Nanos) -> (Vec<i64>, i64) {
     let (mut claimed, mut of_floors, mut unreserved) = (Vec::new(), 0, 0);
     for level in levels {
@@ -88,8 +88,8 @@ fn claims_of<'a>(levels: impl Iterator<Item = &'a Arc<Level>>, now: Instant, aft
     (claimed, unreserved + of_floors)
 }
 
-/// The seats that the request needs which is next in a level, if requests of the level have waited for that long: with those that it has to
-/// leave to newcomers (PF-10), unless it is one. Whoever comes after it claims seats when it has started.
+/// The seats that the next request of a level needs, if requests of the level have waited for that long: including those that it
+/// has to leave to newcomers (PF-10), unless it is one. The request after it claims seats when this one has started.
 fn claim(core: &mut LevelCore, now: Instant, after: Nanos) -> Option<i64> {
     let now = core.latest.max(now);
     let [head, newcomer] = core.level.heads(now);
@@ -121,7 +121,7 @@ impl Revocable {
             let Some(request) = core.queue_set().request(id).filter(|request| request.phase == Phase::Executing) else {
                 continue;
             };
-            // One that was told to end and did not is left alone.
+            // A request that was told to end and did not is left alone.
             let (is_ending, seats) = (ticket.is_ending(now), i64::from(request.work.max_seats()));
             if is_ending || !ticket.is_revoked() {
                 let started = request.started.unwrap_or(request.arrived);

@@ -1,4 +1,4 @@
-//! How a request comes in: it is classified, and started, put into a queue or rejected.
+//! Takes requests in: each is classified, and started, put into a queue or rejected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -137,7 +137,7 @@ impl FlowControl {
         if let Some(times) = request.times {
             times.note_arrival(now);
         }
-        // What takes no seat is bounded as what has given its seats back.
+        // Requests that take no seat are bounded in the same way as those that have given their seats back.
         let is_long_running = request.run_length != RunLength::Ordinary || work.is_seatless();
         if is_long_running && !long_running.enter(class.schema.level.max_long_running) {
             let reason = Rejection::TooManyLongRunning;
@@ -164,7 +164,7 @@ impl FlowControl {
             Arrival::Waiting { id, queue } => (id, Some(queue), false, core.take_earlier_timeout()),
             Arrival::Rejected { reason, queue, .. } => {
                 drop(core);
-                // Before anybody is woken: a waker that panics must not cost a place among the long-running requests.
+                // Before any task is woken: a waker that panics must not cost a place among the long-running requests.
                 if is_long_running {
                     long_running.leave();
                 }
@@ -182,7 +182,7 @@ impl FlowControl {
         let is_batch = core.events.is_batch();
         drop(core);
         let is_revocable = class.schema.level.is_revocable && !work.is_seatless();
-        // Made before anybody is woken: a waker that panics must not cost seats.
+        // Made before any task is woken: a waker that panics must not cost seats.
         let admission = ReusedBox::new(|| Admission {
             destination: Arc::clone(destination),
             id,
@@ -213,7 +213,8 @@ impl FlowControl {
         })
     }
 
-    /// Tells whoever wants to know of a request that it has arrived. No lock is held. Nearly always that is nobody.
+    /// Reports the arrival of a request to the attribution, the shadow, the recorder and the listener of arrivals. Nearly always
+    /// none of them wants to know. No lock is held.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that what would be told is not put together for nobody")]
     pub(super) fn tell_of_arrival<E: Fn(&LevelInfo) -> WorkEstimate>(

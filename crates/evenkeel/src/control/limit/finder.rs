@@ -1,4 +1,4 @@
-//! `Finder`: the engine's limit and what the library keeps beside it. Part of the control plane.
+//! `Finder`: the engine's limit, and the library's own state beside it. Part of the control plane.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(crate) struct Finder {
     pub(crate) limit: AutoLimit,
     /// When it last looked.
     looked_at: Instant,
-    /// The number of the first change that nobody has been told of.
+    /// The number of the first change that has not been reported.
     untold: u64,
     /// How many changes there have been, by reason.
     counts: BTreeMap<&'static str, u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Finder {
     floor: u32,
 }
 
-/// What happened in all levels since the limit was last looked at.
+/// The sums of all levels since the limit was last looked at.
 #[derive(Debug, Default)]
 pub(crate) struct LimitTick {
     pub(crate) sample: Sample,
@@ -45,7 +45,7 @@ impl Finder {
         pace.span().map(|span| self.looked_at + span)
     }
 
-    /// Looks at what has happened. Returns the limit, how often to look from now on, and the changes to tell.
+    /// Looks at the sums. Returns the limit, how often to look from now on, and the changes to report.
     pub(crate) fn look(&mut self, now: Instant, tick: &LimitTick) -> (u32, Pace, Vec<LimitChange>) {
         self.looked_at = now;
         self.floor = tick.floor;

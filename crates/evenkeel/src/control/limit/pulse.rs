@@ -1,4 +1,4 @@
-//! `Pulse`: how often the limit that finds itself looks at what has happened.
+//! `Pulse`: how often the limit that finds itself looks at its sums.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,22 +7,22 @@ use evenkeel_engine::auto_limit::TICK;
 use evenkeel_engine::time::{MILLISECOND, Nanos};
 use tokio::sync::Notify;
 
-/// How often the limit is to be looked at, and what it is. Shared by those who notice that something happens, and the upkeep.
+/// The pace of looks, and the limit itself. Shared by the levels, which notice events, and the upkeep, which looks.
 #[derive(Debug)]
 pub(crate) struct Pulse {
     pace: AtomicU64,
-    /// The limit that was found last; 0 if it is a number that somebody has set.
+    /// The limit that was found last; 0 if the number of seats was set.
     seats: AtomicU64,
-    /// Told when the limit is to be looked at sooner than planned.
+    /// Notified when the limit is to be looked at sooner than planned.
     news: Arc<Notify>,
 }
 
 /// How often the limit is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Never: the limit is a number that somebody has set.
+    /// Never: the number of seats was set.
     Off = 0,
-    /// Not until something happens.
+    /// Not until there is an event.
     Resting = 1,
     /// Now and then, as requests end and none waits: only failures matter.
     Slow = 2,
@@ -30,7 +30,8 @@ pub(crate) enum Pace {
     Fast = 3,
 }
 
-/// Twice as often as the limit judges the share of failures would be of no use.
+/// The time between two looks at the slow pace. The limit judges the share of failures every 50 ms at most, so that more looks
+/// would be of no use.
 const SLOW: Nanos = 50 * MILLISECOND;
 
 // === impl Pulse ===
@@ -48,7 +49,7 @@ impl Pulse {
         }
     }
 
-    /// Something has happened.
+    /// Notes that there was an event.
     #[inline]
     pub(crate) fn note_events(&self) {
         if self.pace() == Pace::Resting {
@@ -72,7 +73,8 @@ impl Pulse {
         }
     }
 
-    /// The limit is about to be looked at. Whoever begins to wait from now on may not be seen, and quickens the pace again.
+    /// The limit is about to be looked at. The look may miss a request that begins to wait from now on, so that request quickens
+    /// the pace again.
     pub(crate) fn begin_look(&self) {
         self.slow_down(Pace::Fast, Pace::Slow);
     }
@@ -93,20 +95,20 @@ impl Pulse {
         let _ = self.pace.compare_exchange(from as u64, to as u64, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// The limit finds itself from now on, and is this at first.
+    /// The limit finds itself from now on, and starts with this number.
     pub(crate) fn start(&self, seats: u32) {
         self.seats.store(seats.into(), Ordering::Release);
         self.pace.store(Pace::Slow as u64, Ordering::Release);
         self.news.notify_one();
     }
 
-    /// The limit is a number that somebody has set.
+    /// The number of seats was set: nothing is looked at any more.
     pub(crate) fn stop(&self) {
         self.seats.store(0, Ordering::Release);
         self.pace.store(Pace::Off as u64, Ordering::Release);
     }
 
-    /// The limit that was found last; `None` if it is a number that somebody has set.
+    /// The limit that was found last; `None` if the number of seats was set.
     pub(crate) fn found_seats(&self) -> Option<u32> {
         u32::try_from(self.seats.load(Ordering::Acquire)).ok().filter(|seats| *seats > 0)
     }

@@ -14,9 +14,9 @@ pub(super) struct ResizedRequests(HashMap<RequestId, SeatChanges>);
 /// All changes of the seats of one request.
 #[derive(Debug, Clone, Copy, Default)]
 struct SeatChanges {
-    /// How many more seats it had before them.
+    /// How many more seats it had before these changes.
     fewer: i64,
-    /// The sum of that, each change multiplied by the time of the clock at which it happened.
+    /// The same sum, with each change multiplied by the time of the clock at which it happened.
     fewer_times_clock: i128,
 }
 
@@ -42,7 +42,7 @@ impl ResizedRequests {
         seat_time.saturating_add(self.take(end, ran))
     }
 
-    /// How much more seat-time it was than its last seats for all of its time.
+    /// How much more seat-time a request used than its last seats for all of its time would be.
     #[cold]
     fn take(&mut self, end: &Event, ran: Nanos) -> Nanos {
         let Some(changes) = self.0.remove(&end.id) else { return 0 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evenkeel_engine::auto_limit::{LimitChange, LimitStatus};
 
-/// A limit that finds itself: what it is, what it is doing, and how it came there (AL-7).
+/// A limit that finds itself: its value, what it is doing, and why (AL-7).
 /// [`FlowControl::limit_state`](crate::FlowControl::limit_state) gives it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! `LevelSums`: what the limit that finds itself has to know of one level. A listener of its events.
+//! `LevelSums`: the sums of one level for the limit that finds itself, as a listener of its events.
 
 use std::sync::Arc;
 
@@ -45,17 +45,17 @@ impl LevelSums {
         }
     }
 
-    /// The level is like this when the sums begin.
+    /// Sets the state of the level at which the sums begin.
     pub(crate) fn begin_with(&mut self, level: LevelNumbers) {
         self.take_over(level);
     }
 
-    /// These have happened in the level.
+    /// Adds up events of the level.
     pub(crate) fn hear(&mut self, events: &[Event]) {
         for event in events {
             match event.kind {
                 EventKind::Finished { ran, lingers, end, .. } => {
-                    // What takes no seat says nothing about how many there should be.
+                    // Requests without seats say nothing about how many seats there should be.
                     if event.seats > 0 {
                         let seat_time = self.resized.seat_time(event, ran);
                         let class = self.first_class.wrapping_add(event.series as usize);
@@ -86,7 +86,7 @@ impl LevelSums {
         self.pulse.note_events();
     }
 
-    /// What has happened since this was last asked.
+    /// Takes the sums since the last call.
     pub(crate) fn take(&mut self, now: Instant) -> Sample {
         self.pass(now);
         std::mem::take(&mut self.sample)

@@ -1,4 +1,4 @@
-//! `LevelNames`: what levels are called that records are about, also those that are gone.
+//! `LevelNames`: the names of levels in records, including levels that are gone.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -26,7 +26,7 @@ impl LevelNames {
         levels.push_back((level, name.to_owned()));
     }
 
-    /// Its name; empty if nobody knows it.
+    /// The name of a level; empty if it is not known.
     pub(super) fn name(&self, level: LevelKey) -> &str {
         let levels = self.by_index.get(&level.index());
         levels.into_iter().flatten().find(|(known, _)| *known == level).map_or("", |(_, name)| name)

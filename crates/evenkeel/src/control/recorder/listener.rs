@@ -1,4 +1,4 @@
-//! `RecordingListener`: writes what happens in a level into the recorder.
+//! `RecordingListener`: writes the events of a level into the recorder.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use super::records::{EventRecord, Happened, LevelKey};
 use super::shared_ring::BlockClaim;
 use crate::control::events::{Event, EventKind, Listener};
 
-/// Tells the recorder of what happens in a level.
+/// Writes the events of a level into the recorder.
 pub(super) struct RecordingListener {
     tap: Arc<RecorderTap>,
     level: LevelKey,
-    /// What it has claimed of a recorder, and the number of that.
+    /// The block that it has claimed of a recorder, and the number of the recorder.
     claim: (u64, BlockClaim),
 }
 

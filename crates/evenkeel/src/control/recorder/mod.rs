@@ -1,7 +1,7 @@
-//! The flight recorder: what was decided about the last requests, in rings of a fixed size (FR-1). A dump of it is a [`Flight`].
+//! The flight recorder: the decisions about the last requests, in rings of a fixed size (FR-1). A dump of it is a [`Flight`].
 //!
-//! Threads of requests write arrivals, and levels write events, each into blocks of a ring that all of them share; nobody waits. A dump copies the rings,
-//! joins arrivals and events, and begins where both are complete.
+//! Threads of requests write arrivals, and levels write events, each into blocks of a ring that all of them share, without
+//! waiting. A dump copies the rings, joins arrivals and events, and begins where both are complete.
 
 mod join;
 mod level_names;
@@ -28,7 +28,7 @@ use records::{ARRIVAL_WORDS, ArrivalRecord, EVENT_WORDS, LevelKey};
 use requests::Requests;
 use shared_ring::{BlockClaim, SharedRing};
 
-/// Where requests and levels tell the recorder, if there is one.
+/// The way from requests and levels to the recorder, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct RecorderTap {
     is_on: AtomicBool,
@@ -36,7 +36,7 @@ pub(crate) struct RecorderTap {
     pub(crate) levels: Mutex<TappedLevels>,
 }
 
-/// Which levels tell the recorder.
+/// The levels that write into the recorder.
 #[derive(Debug, Default)]
 pub(crate) struct TappedLevels {
     /// Whether levels have their listeners.
@@ -53,15 +53,15 @@ pub(crate) struct Recorder {
     was_busy: bool,
     arrivals: SharedRing<ARRIVAL_WORDS>,
     events: SharedRing<EVENT_WORDS>,
-    /// Arrivals of threads that end, which have no block any more.
+    /// How many arrivals were missed because their thread was ending and had no block any more.
     missed: AtomicU64,
     requests: Requests,
     changes: Mutex<VecDeque<FlightChange>>,
-    /// Threads know by it whether the recorder is still there.
+    /// A weak reference of each thread to it tells whether the recorder still exists.
     token: Arc<()>,
 }
 
-/// What a thread has claimed of a recorder.
+/// The block that a thread has claimed of a recorder.
 struct ThreadClaim {
     number: u64,
     recorder: Weak<()>,

@@ -1,4 +1,4 @@
-//! `FlowControl::record`: how a recorder begins and what its dumps have.
+//! `FlowControl::record` and `FlowControl::flight`: start a recorder and make its dumps.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,8 +18,9 @@ use crate::sync::PoisonError;
 // === impl FlowControl ===
 
 impl FlowControl {
-    /// Keeps what is decided about the last requests in so many bytes of memory: a flight recorder (FR-1). 32 MB hold some 350,000
-    /// requests, from however many threads and in however many levels. It replaces the recorder before; with 0 bytes there is none.
+    /// Keeps the decisions about the last requests in so many bytes of memory: a flight recorder (FR-1). 32 MB hold some 350,000
+    /// requests, from however many threads and in however many levels. It replaces the recorder before; with 0 bytes there is
+    /// none.
     ///
     /// [`flight`](Self::flight) gives what it has kept. `evenkeel replay` reads it.
     ///
@@ -59,15 +60,15 @@ impl FlowControl {
         shared.recorder.set(Some(Arc::new(recorder)));
     }
 
-    /// What was decided about the requests of the last time; `None` if [nothing is recorded](Self::record). `cause` is why somebody wants to
-    /// know.
+    /// The decisions about the requests of the given last time; `None` if [nothing is recorded](Self::record). `cause` says why
+    /// the dump was made.
     pub fn flight(&self, last: Duration, cause: &str) -> Option<Flight> {
         let shared = self.shared();
         let recorder = shared.recorder.recorder()?;
         self.deliver_events();
         let now = shared.now();
         let (mut events, mut arrivals) = (Vec::new(), Vec::new());
-        // Events first: whatever ended has arrived.
+        // Events are read before arrivals: a request that has ended has arrived.
         let overwritten = recorder.events.read(&mut events).max(recorder.arrivals.read(&mut arrivals));
         let asked = now.as_nanos().saturating_sub(nanos(last).min(LENGTH_MAX));
         // The events of requests that arrived before that may have been overwritten, and requests that ended would look as if they ran.

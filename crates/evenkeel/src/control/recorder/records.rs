@@ -1,4 +1,4 @@
-//! What the flight recorder keeps of a request in memory: an arrival of 48 bytes, and two events of 24 bytes at most.
+//! The records of the flight recorder in memory: for each request an arrival of 48 bytes, and at most two events of 24 bytes.
 
 use crate::control::flight::{reason_code, reason_of};
 use evenkeel_engine::queue_set::{Rejection, RequestId};
@@ -9,7 +9,7 @@ use evenkeel_engine::{LevelId, WorkEstimate};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ArrivalRecord {
     pub(crate) at: Instant,
-    /// What its events call it, or why it was rejected at once.
+    /// The id of the request in its events, or why it was rejected at once.
     pub(crate) id: Result<RequestId, Rejection>,
     pub(crate) level: LevelKey,
     /// Who asks for what: see [`Requests`](super::requests::Requests).
@@ -19,7 +19,7 @@ pub(crate) struct ArrivalRecord {
     pub(crate) wait_limit: Nanos,
 }
 
-/// What became of it.
+/// An event of a request: its start or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventRecord {
     pub(crate) id: RequestId,

@@ -1,4 +1,5 @@
-//! `Requests`: who asked for what, as numbers. Records have no texts, and the same requests come again and again.
+//! `Requests`: gives each combination of user and target a number. Records have no texts, and the same requests come again and
+//! again.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,7 +85,7 @@ impl Requests {
 
 impl Default for Requests {
     fn default() -> Self {
-        // No request has this hash: it would be that of number 0, which is given to nobody.
+        // No request has this hash: it would be that of number 0, which is given to no request.
         let known = (0..PLACES).map(|_| AtomicU64::new(0)).collect();
         let unknown = FlightRequest { flow_schema: String::new(), ..FlightRequest::default() };
         let (by_hash, flows) = (HashMap::new(), HashMap::new());
@@ -150,7 +151,7 @@ fn cut(text: &str) -> String {
     text.get(..end).unwrap_or_default().to_owned()
 }
 
-/// A hash of some bytes that costs little: whoever makes two requests collide has them shown as one.
+/// A cheap hash of some bytes. A client that makes two of its requests collide only has them shown as one.
 #[inline]
 fn hash(seed: u64, bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;

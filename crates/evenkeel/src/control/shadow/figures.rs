@@ -14,7 +14,7 @@ pub(crate) struct Figures {
     by_key: HashMap<u64, u32>,
     /// How many requests belonged to flows that have no row any more.
     pub(crate) requests_of_others: u64,
-    /// By the index of the level in reality and the number of that in the shadow.
+    /// The moved requests, by the index of their level in reality and the number of their level in the shadow.
     pub(crate) moved: BTreeMap<(u32, u32), u64>,
     names: HashMap<u64, FlowNames>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct FlowRow {
     pub(crate) counts: Counts,
 }
 
-/// What a flow is called.
+/// The names of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FlowNames {
     pub(crate) flow_schema: Arc<str>,
@@ -38,7 +38,7 @@ pub(crate) struct FlowNames {
     pub(crate) shadow_level: Arc<str>,
 }
 
-/// What became of some requests.
+/// What became of some requests, in reality and in the shadow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub(crate) requests: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Counts {
     pub(crate) shadow: Outcomes,
 }
 
-/// What became of them on one side.
+/// What became of some requests on one side.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcomes {
     pub(crate) rejected: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Outcomes {
     pub(crate) wait: Histogram,
 }
 
-/// Where a request is counted.
+/// The row in which a request is counted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowRef {
     row: u32,
@@ -93,7 +93,7 @@ impl Figures {
         RowRef { row, epoch: found.epoch }
     }
 
-    /// This became of it.
+    /// Counts what became of a request.
     pub(crate) fn note(&mut self, row: RowRef, side: Side, outcome: SideOutcome) {
         self.totals.note(side, outcome);
         if let Some(found) = self.rows.get_mut(row.row as usize).filter(|found| found.epoch == row.epoch) {
@@ -101,7 +101,7 @@ impl Figures {
         }
     }
 
-    /// Flows of this key are called so.
+    /// Sets the names of the flows of this key.
     pub(crate) fn learn_name(&mut self, key: u64, names: FlowNames) {
         if let Some(row) = self.by_key.get(&key) {
             self.rows[*row as usize].names = Some(names);

@@ -1,10 +1,11 @@
 //! A shadow: a second configuration that decides about the same requests, and changes none of them (SH-1).
 //!
-//! Requests are classified by both configurations where their texts are, in their threads ([`tap`]). Records of a few words go through
-//! [rings](crate::control::ring), from each thread and from each level, to the shadow's own thread ([`session`]). There the [`model`] joins them
-//! and decides, with an engine of its own. [`figures`] are what came of it on both sides, and [`report`] is how people see them.
+//! Requests are classified by both configurations where their texts are, in their threads ([`tap`]). Records of a few words go
+//! through [rings](crate::control::ring), from each thread and from each level, to the shadow's own thread ([`session`]). There
+//! the [`model`] joins them and decides, with an engine of its own. [`figures`] counts the outcomes on both sides, and [`report`]
+//! shows them to people.
 //!
-//! Nobody waits for the shadow: whoever is too slow is the shadow, which then says how much it has missed (SH-2).
+//! Requests never wait for the shadow: if it is too slow, it misses records and reports how many (SH-2).
 
 mod figures;
 mod model;

@@ -1,9 +1,9 @@
 //! `Model`: decides about the requests of reality under the shadow's configuration. No I/O, no clock, no lock.
 //!
-//! A request is decided about when it is known how long it took: the shadow is behind reality by as much as the oldest request that
-//! still runs is old, up to [`HORIZON`]. So it starts requests at the times at which it would have started them, and gives their seats back when it
-//! would have, also where it starts a request before reality does. Requests that take longer are let in without that, and end as soon
-//! as it is known.
+//! A request is decided about when it is known how long it took: the shadow is behind reality by the age of the oldest request
+//! that still runs, up to [`HORIZON`]. So it starts requests at the times at which it would have started them, and gives their
+//! seats back when it would have, also where it starts a request before reality does. Requests that take longer are let in before
+//! it is known, and end as soon as it is.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -23,7 +23,7 @@ use super::figures::{Figures, RowRef, Side, SideOutcome};
 use super::records::{ArrivalRecord, EventRecord, Happened};
 use crate::control::seat_division::DivisionChoice;
 
-/// The shadow of a flow control, as a state machine: what happens goes in, figures come out.
+/// The shadow of a flow control, as a state machine: records go in, figures come out.
 #[derive(Debug)]
 pub(crate) struct Model {
     setup: ModelSetup,
@@ -32,19 +32,19 @@ pub(crate) struct Model {
     now: Instant,
     /// No timer of the engine is due before this time.
     timeout_at: Instant,
-    /// What has arrived, in its order, and is not decided about yet. The first has the number `first`.
+    /// The requests that have arrived and are not decided about yet, in their order. The first has the number `first`.
     pending: VecDeque<Pending>,
     first: u64,
     /// Where requests are that have not ended in reality.
     places: HashMap<(u32, RequestId), Place>,
-    /// What happened to requests that are not known: perhaps they are told of soon.
+    /// Events of requests that are not known yet: their arrivals may follow soon.
     early: Vec<EventRecord>,
     ends: BinaryHeap<Reverse<(Instant, Ticket)>>,
     /// Requests that wait for their rates.
     delayed: BinaryHeap<Reverse<Delayed>>,
-    /// Other seats, and since when.
+    /// Changes of the number of seats, each with its time.
     seats: VecDeque<(Instant, i64)>,
-    /// Of each flow schema.
+    /// The state of each flow schema.
     schemas: Vec<SchemaState>,
     /// How many long-running requests each level has, by its index.
     long_running: Vec<u32>,
@@ -60,7 +60,7 @@ pub(crate) struct Model {
     pub(crate) decided_until: Instant,
 }
 
-/// What a shadow is made of.
+/// The parts that a model is made of.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelSetup {
     pub(crate) preset: Preset,
@@ -80,7 +80,7 @@ struct Pending {
 /// How a request ended in reality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RealEnd {
-    /// It has not.
+    /// The request has not ended.
     Open,
     Finished {
         ran: Nanos,
@@ -93,9 +93,9 @@ enum RealEnd {
 
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// Among those that are not decided about, with this number.
+    /// The request is not decided about yet, and has this number among those.
     Pending(u64),
-    /// It was let in before it was known how long it takes.
+    /// The request was let in before it was known how long it takes.
     Decided { ticket: Option<Ticket>, row: Option<RowRef>, schema: u32, waited: Nanos },
 }
 
@@ -121,7 +121,7 @@ struct Delayed {
     wait_until: Instant,
 }
 
-/// What is known of the requests of a flow schema.
+/// The model's state for one flow schema.
 #[derive(Debug)]
 struct SchemaState {
     /// How long they take, on average.
@@ -129,7 +129,7 @@ struct SchemaState {
     stamps: FlowStamps,
 }
 
-/// What the engine does, while it does it.
+/// Takes over the effects of the engine on the parts of a model.
 struct Told<'a> {
     now: Instant,
     figures: &'a mut Figures,
@@ -143,7 +143,7 @@ pub(crate) const HORIZON: Nanos = 10 * SECOND;
 const PENDING_MAX: usize = 1 << 15;
 /// So many requests may be open in reality or in the engine. Those that come then are dropped.
 const OPEN_MAX: usize = 1 << 15;
-/// After what was not seen, figures begin again when so much time has passed.
+/// How long after missed records the figures begin again.
 const SETTLE: Nanos = SECOND;
 /// How many flows with rates are remembered, of all flow schemas together, and of each of many.
 const STAMPS_MAX: usize = 1 << 16;
@@ -189,7 +189,7 @@ impl Model {
         }
     }
 
-    /// What it classifies by.
+    /// The configuration that it decides by.
     pub(crate) fn configuration(&self) -> &Arc<Configuration> {
         &self.configuration
     }
@@ -209,7 +209,7 @@ impl Model {
         self.pending.len()
     }
 
-    /// A request has arrived. They are told in the order of their times.
+    /// A request has arrived. Arrivals come in the order of their times.
     pub(crate) fn arrived(&mut self, arrival: ArrivalRecord) {
         if self.places.len() + self.ends.len() >= OPEN_MAX + PENDING_MAX {
             self.drop_arrival(arrival.at);
@@ -223,7 +223,7 @@ impl Model {
         self.pending.push_back(Pending { arrival, waited: 0, real });
     }
 
-    /// There are too many requests for one that arrives. The seconds in which that happens are counted once each.
+    /// Drops an arrival, since there are too many requests. Each second in which that happens is counted once.
     fn drop_arrival(&mut self, at: Instant) {
         self.dropped += 1;
         let second = at.as_nanos() / SECOND;
@@ -232,7 +232,7 @@ impl Model {
         }
     }
 
-    /// These happened, in this order, to requests that have been told of before, or are told of soon.
+    /// Takes in events, in this order, of requests whose arrivals have been seen before or come soon.
     pub(crate) fn happened(&mut self, events: impl Iterator<Item = EventRecord>) {
         let again = std::mem::take(&mut self.early);
         for event in again {
@@ -246,7 +246,7 @@ impl Model {
         }
     }
 
-    /// Everything that arrived before this time has been told.
+    /// Decides about requests, given that all arrivals before this time have been seen.
     pub(crate) fn advance(&mut self, until: Instant) {
         while let Some(first) = self.pending.front() {
             let is_due =
@@ -264,7 +264,7 @@ impl Model {
         self.run_until(next);
     }
 
-    /// There are so many seats from this time on.
+    /// Sets the number of seats from this time on.
     pub(crate) fn set_seats(&mut self, at: Instant, seats: i64) {
         if self.setup.seats != seats {
             self.setup.seats = seats;
@@ -272,7 +272,7 @@ impl Model {
         }
     }
 
-    /// So many requests, or more, were not seen: what is known of the others is of no use any more.
+    /// At least so many requests were missed: the figures of the others are of no use any more.
     pub(crate) fn fell_behind(&mut self, now: Instant, missed: u64) {
         let dropped = self.dropped + missed + self.pending.len() as u64;
         let lost = (now - self.decided_until).max(0) / SECOND + 1;
@@ -282,7 +282,7 @@ impl Model {
         *self = Self { figures, dropped, dropped_seconds, ..fresh };
     }
 
-    /// Something happened to a request. Tells whether the request is known.
+    /// Takes in an event of a request. Returns whether the request is known.
     fn take_event(&mut self, event: EventRecord) -> bool {
         let key = (event.level, event.id);
         let Some(place) = self.places.get_mut(&key) else { return false };
@@ -323,7 +323,7 @@ impl Model {
         true
     }
 
-    /// It is known now how long a request takes that is in the engine.
+    /// Sets the service time of a request that is in the engine already.
     fn learn_service(&mut self, ticket: Option<Ticket>, service: Nanos) {
         let Some(ticket) = ticket else { return };
         let Some(job) = self.engine.payload_mut(ticket) else { return };
@@ -382,8 +382,8 @@ impl Model {
         }
     }
 
-    /// When the rate of its flow lets a request pass; `None`: never in time. Rates of costs are not reckoned with: what a request costs is
-    /// known to reality only.
+    /// When the rate of its flow lets a request pass; `None`: never in time. Rates of costs are ignored: the cost of a request is
+    /// known in reality only.
     fn pass_rate(&mut self, schema: &Schema, arrival: &ArrivalRecord, latest: Instant) -> Option<Instant> {
         let rate = schema.terms.as_ref().and_then(|terms| terms.rate);
         let Some(rate) = rate.filter(|rate| rate.rate.unit == RateUnit::Requests) else { return Some(self.now) };
@@ -429,7 +429,7 @@ impl Model {
         }
     }
 
-    /// Lets time pass.
+    /// Lets time pass up to this moment.
     fn run_until(&mut self, until: Instant) {
         loop {
             let end = self.ends.peek().map(|Reverse((at, _))| *at);
@@ -476,7 +476,7 @@ impl Model {
         if let Some(Place::Decided { ticket: place, .. }) = self.places.get_mut(&(arrival.event_level(), arrival.id)) {
             *place = ticket;
         } else if job.service.is_none() {
-            // It has ended meanwhile, and nobody remembers how long it took.
+            // The request has ended meanwhile, and its service time is not known any more.
             let service = self.expected(arrival.schema);
             self.learn_service(ticket, service);
         }
@@ -492,7 +492,7 @@ impl Model {
     fn handle_timeouts(&mut self) {
         let mut told = told(self.now, &mut self.figures, &mut self.ends, &mut self.long_running);
         self.engine.handle_timeout(self.now, &mut told);
-        // What is due now has been done.
+        // Everything that is due by now has been done.
         self.timeout_at = self.engine.next_timeout().map_or(NEVER, |next| next.max(self.now + 1));
     }
 
@@ -524,7 +524,7 @@ impl Model {
 /// A time that never comes.
 const NEVER: Instant = Instant::from_nanos(Nanos::MAX);
 
-/// What the engine tells of the parts of a model, while it is borrowed itself.
+/// The parts of a model that the engine's effects change, while the engine itself is borrowed.
 fn told<'a>(
     now: Instant,
     figures: &'a mut Figures,

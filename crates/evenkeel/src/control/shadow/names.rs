@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::figures::FlowNames;
 use crate::sync::{Mutex, PoisonError};
 
-/// The names of flows that the shadow has not been told yet.
+/// The names of flows that the shadow has not got yet.
 #[derive(Debug)]
 pub(crate) struct NewNames {
-    /// Flows that it has been told of, each in the place that its key says. A flow that has lost its place is told of again.
+    /// The keys of flows whose names the shadow has got, each in the place that follows from the key. If a flow loses its place,
+    /// its names are sent again.
     told: Box<[AtomicU64]>,
     names: Mutex<Vec<(u64, FlowNames)>>,
 }
 
 const PLACES: usize = 1 << 12;
-/// So many names may be on their way. Others are told of when there is room.
+/// How many names may be on their way. Further names are sent when there is room.
 const NAMES_MAX: usize = 1 << 10;
 /// Longer names are cut.
 const NAME_BYTES_MAX: usize = 256;

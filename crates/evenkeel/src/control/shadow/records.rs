@@ -1,4 +1,4 @@
-//! What requests and levels tell a shadow: records of a few words, which travel through [rings](crate::control::ring).
+//! The records that requests and levels send to a shadow: a few words each, through [rings](crate::control::ring).
 
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::{Rejection, RequestId};
@@ -12,19 +12,19 @@ pub(crate) struct ArrivalRecord {
     pub(crate) id: RequestId,
     /// The index of the level that it belongs to.
     pub(crate) level: u32,
-    /// Its flow under both configurations: what the report tells apart.
+    /// A key of its flow under both configurations, which the report has a row for.
     pub(crate) key: u64,
-    /// Its flow schema, its flow and its work under that of the shadow.
+    /// Its flow schema, its flow and its work under the shadow's configuration.
     pub(crate) schema: u32,
     pub(crate) flow_hash: u64,
     pub(crate) work: WorkEstimate,
     pub(crate) wait_limit: Nanos,
     pub(crate) is_long_running: bool,
-    /// Whether nobody but the shadow decides about it.
+    /// Whether only the shadow decides about it.
     pub(crate) is_observed: bool,
 }
 
-/// What became of a request.
+/// An event of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventRecord {
     pub(crate) id: RequestId,
@@ -35,17 +35,17 @@ pub(crate) struct EventRecord {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Happened {
-    /// It started after it had waited for so long.
+    /// The request started after it had waited for so long.
     Started { waited: Nanos },
-    /// It was rejected after it had waited for so long.
+    /// The request was rejected after it had waited for so long.
     Rejected { waited: Nanos },
-    /// Its client left after it had waited for so long.
+    /// The client left after the request had waited for so long.
     Left { waited: Nanos },
-    /// It ended after it had run for so long.
+    /// The request ended after it had run for so long.
     Finished { ran: Nanos },
 }
 
-/// The level by which events name requests that nobody but the shadow decides about.
+/// The level number in events of requests that only the shadow decides about.
 pub(crate) const OBSERVED: u32 = u32::MAX;
 
 pub(crate) const ARRIVAL_WORDS: usize = 8;
@@ -99,7 +99,7 @@ impl ArrivalRecord {
         }
     }
 
-    /// The level by which events name it.
+    /// The level number that its events have.
     pub(crate) fn event_level(&self) -> u32 {
         if self.is_observed { OBSERVED } else { self.level }
     }

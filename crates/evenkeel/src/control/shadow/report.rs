@@ -24,9 +24,9 @@ pub struct ShadowReport {
     pub seats: i64,
     /// How many requests were decided about.
     pub requests: u64,
-    /// How many were not: the shadow was too slow, or there were too many at once.
+    /// How many requests were not decided about: the shadow was too slow, or there were too many at once.
     pub dropped: u64,
-    /// In how many seconds some were not.
+    /// In how many seconds requests were dropped in this way.
     pub dropped_seconds: u64,
     /// Requests that run or wait, which are decided about when they have ended.
     pub pending: u64,
@@ -38,7 +38,7 @@ pub struct ShadowReport {
     pub flows: Vec<ShadowFlow>,
     /// How many requests belonged to other flows.
     pub requests_of_other_flows: u64,
-    /// What the canary is doing, if there is one, or was.
+    /// The state of the canary, or of the last one, if there is or was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<CanaryState>,
 }
@@ -83,14 +83,14 @@ pub struct ShadowFigures {
     pub wait: Sides<ShadowWait>,
 }
 
-/// The same of both sides.
+/// A value for either side.
 ///
 /// Not `#[non_exhaustive]`: there are two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sides<T> {
-    /// What happened.
+    /// The value in reality.
     pub real: T,
-    /// What would have happened.
+    /// The value in the shadow.
     pub shadow: T,
 }
 
@@ -125,7 +125,7 @@ pub(crate) const CAVEAT: &str = "Service times are those of reality: a configura
 /// A wait is longer only if it is by more than this part, and by more than that many milliseconds.
 const LONGER_BY: f64 = 0.1;
 const LONGER_BY_MS: f64 = 1.0;
-/// So many requests of a hundred more have to be rejected before it counts as more.
+/// The share of rejected requests has to rise by this much before it counts as more.
 const MORE_REJECTED: f64 = 0.01;
 /// So many flows are named in the summary.
 const NAMED_MAX: usize = 3;

@@ -23,7 +23,7 @@ use crate::control::object_problems::{self, InvalidObjects};
 use crate::control::request::FlowRequest;
 use crate::control::work::{EstimateWork, WorkInput};
 
-/// What a shadow has beside its objects.
+/// The settings of a shadow, beside its objects.
 ///
 /// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,7 +34,7 @@ pub struct ShadowSettings {
     pub borrowing: Option<Borrowing>,
 }
 
-/// A request that nobody but the shadow decides about: see [`FlowControl::observe`]. It ends when this is dropped.
+/// A request that only the shadow decides about: see [`FlowControl::observe`]. It ends when this is dropped.
 #[derive(Debug)]
 #[must_use = "the request ends when this is dropped"]
 pub struct Observed {
@@ -44,7 +44,7 @@ pub struct Observed {
     clock: Clock,
 }
 
-/// How often a shadow looks what has happened.
+/// The pause between two passes of a shadow.
 const PAUSE: Duration = Duration::from_millis(20);
 
 // === impl FlowControl ===
@@ -121,10 +121,10 @@ impl FlowControl {
         self.shared().shadow.set(None);
     }
 
-    /// A request starts that somebody else has admitted, and that only the shadow decides about; `None` if there is no shadow. It has
+    /// A request starts that was admitted elsewhere, and that only the shadow decides about; `None` if there is no shadow. It has
     /// no effect on other requests, and ends when the result is dropped.
     ///
-    /// For servers that are to be put behind a flow control, and want to know before what that would do.
+    /// For servers that are to get a flow control, to find out beforehand what that would do.
     ///
     /// ```
     /// use evenkeel::request::FlowRequest;
@@ -207,7 +207,7 @@ impl FlowControlShared {
     }
 }
 
-/// Looks after a shadow until it is replaced, or nobody uses the flow control any more.
+/// Runs a shadow until it is replaced, or the flow control is dropped.
 fn run(flow: &Weak<FlowControlShared>, session: &Weak<Session>) {
     loop {
         std::thread::sleep(PAUSE);

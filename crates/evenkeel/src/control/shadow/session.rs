@@ -1,4 +1,4 @@
-//! `Session`: one shadow of a flow control. It has the rings by which it is told, and the model that decides.
+//! `Session`: one shadow of a flow control, with the rings that bring it records, and the model that decides.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct Session {
     /// No other session has it.
     number: u64,
-    /// What requests are classified by in the shadow.
+    /// The shadow's configuration.
     pub(crate) configuration: Arc<Configuration>,
     /// Whether the number of seats is the shadow's own.
     pub(crate) has_own_seats: bool,
@@ -54,11 +54,11 @@ struct State {
 struct ThreadRings {
     session: u64,
     arrivals: Arc<Ring<ARRIVAL_WORDS>>,
-    /// For requests that nobody but the shadow decides about.
+    /// The ring for events of requests that only the shadow decides about.
     events: Option<Arc<Ring<EVENT_WORDS>>>,
 }
 
-/// What the names of levels are in reality, by their indexes.
+/// The names of levels in reality, by their indexes.
 pub(crate) type LevelNames = HashMap<u32, Arc<str>>;
 
 /// The records that a thread may be ahead of the shadow: half a megabyte.
@@ -67,7 +67,7 @@ const ARRIVALS: RingLimits = RingLimits { records: 1 << 13, long: 8, all: 128 };
 const EVENTS: RingLimits = RingLimits { records: 1 << 14, long: 8, all: 256 };
 /// Lists that are read into keep no more room than for so many records from one pass to the next.
 const READ_MAX: usize = 1 << 14;
-/// Threads write down a request some time after its time was read. So much later it is there.
+/// Threads write an arrival some time after they have read its time. After this span, it has been written.
 const SLACK: Nanos = 2 * MILLISECOND;
 
 thread_local! {
@@ -110,7 +110,7 @@ impl Session {
         self.with_rings(|rings| rings.arrivals.push(arrival.to_words()));
     }
 
-    /// Something happened to a request that nobody but the shadow decides about.
+    /// Records an event of a request that only the shadow decides about.
     pub(crate) fn tell_observed(&self, event: EventRecord) {
         self.with_rings(|rings| {
             if rings.events.is_none() {
@@ -133,7 +133,7 @@ impl Session {
         self.events.add()
     }
 
-    /// A number for a request that nobody but the shadow decides about.
+    /// A number for a request that only the shadow decides about.
     pub(crate) fn next_observed(&self) -> u64 {
         self.observed.fetch_add(1, Ordering::Relaxed)
     }
@@ -144,7 +144,7 @@ impl Session {
         state.pass(self, now, seats);
     }
 
-    /// What came of it so far.
+    /// The report so far.
     pub(crate) fn report(&self, now: Instant, levels: &LevelNames) -> ShadowReport {
         let state = self.state();
         let model = &state.model;
@@ -183,7 +183,7 @@ impl Session {
         .summarized()
     }
 
-    /// The totals of what came of it so far.
+    /// The totals so far.
     #[cfg(feature = "metrics")]
     pub(crate) fn totals(&self, levels: &LevelNames) -> ShadowTotals {
         let state = self.state();
@@ -220,7 +220,7 @@ impl Session {
             let place = match all.iter().position(|rings| rings.session == self.number) {
                 Some(place) => place,
                 None => {
-                    // The rings of sessions that have ended are shared with nobody.
+                    // Only this thread still holds the rings of sessions that have ended.
                     all.retain(|rings| Arc::strong_count(&rings.arrivals) > 1);
                     all.push(ThreadRings { session: self.number, arrivals: self.arrivals.add()?, events: None });
                     all.len() - 1
@@ -240,7 +240,8 @@ impl Session {
 impl State {
     fn pass(&mut self, session: &Session, now: Instant, seats: Option<i64>) {
         let Self { model, arrivals, events, read_arrivals, read_events, lost_before } = self;
-        // Events first: whatever ended has arrived, and its arrival is found when those are read after that.
+        // Events are read before arrivals: a request that has ended has arrived, so its arrival is found when arrivals are read
+        // afterwards.
         let missed_events = session.events.read(events, read_events);
         let mut missed = session.arrivals.read(arrivals, read_arrivals);
         let lost = session.lost.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! `ShadowTap`: where requests and levels tell the shadow, if there is one.
+//! `ShadowTap`: the way from requests and levels to the shadow, if there is one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use crate::control::request::{Patience, RunLength};
 use crate::control::ring::Ring;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Who tells the shadow of a flow control what happens. Without a shadow it costs a request one comparison.
+/// Sends arrivals and events of a flow control to its shadow. Without a shadow it costs a request one comparison.
 #[derive(Debug, Default)]
 pub(crate) struct ShadowTap {
     is_on: AtomicBool,
@@ -29,11 +29,11 @@ pub(crate) struct ShadowTap {
 pub(crate) struct TapControl {
     /// Whether levels have their listeners.
     pub(crate) listens: bool,
-    /// Of all levels that there have been since.
+    /// The names of all levels that there have been since then.
     pub(crate) levels: LevelNames,
 }
 
-/// Tells of what happens in a level.
+/// Sends the events of a level to the shadow.
 pub(crate) struct TapListener {
     tap: Arc<ShadowTap>,
     level: u32,
@@ -96,7 +96,7 @@ impl ShadowTap {
         let Arriving { attributes, class, patience, .. } = *arriving;
         let shadow = session.configuration.classify(attributes);
         let terms = shadow.schema.terms.as_deref();
-        // What requests cost is known to reality only.
+        // The cost of a request is known in reality only.
         let is_charged = terms.is_some_and(|terms| terms.charges() && shadow.schema.seats.is_none());
         let work = if is_charged { arriving.work } else { estimate(&shadow) };
         let limit = shadow.schema.level.wait_limit.filter(|limit| *limit >= 0);
@@ -127,7 +127,7 @@ fn index(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// One number of two. 0 is nobody's.
+/// A key from a hash and a number. It is never 0.
 #[inline]
 fn mix(hash: u64, number: u32) -> u64 {
     let mixed = (hash ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,4 +1,5 @@
-//! The work of requests to a service that is like Kubernetes: lists by their size, changes by who watches.
+//! `KubernetesWork`: the work of requests to a service that is like Kubernetes: lists by their size, changes by the number of
+//! watches.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +18,8 @@ use crate::control::clock::{Clock, ManualClock};
 /// Estimates the work of requests as Kubernetes does (WE-1 to WE-23): a list costs what it loads, and a change costs
 /// more the more watches have to be told of it. Clones share everything.
 ///
-/// Somebody has to say about once a minute how many objects there are; a resource of which nobody has ever said
-/// anything costs one seat. Watches are counted by the layer while they run.
+/// The service has to [report](Self::set_objects) about once a minute how many objects there are; a list of a resource that was
+/// never reported costs one seat. Watches are counted by the layer while they run.
 ///
 /// ```
 /// use evenkeel::FlowControl;
@@ -56,7 +57,7 @@ struct Objects {
 /// Looks the numbers up only when an estimate asks for them: most requests take neither lock.
 struct Lookup<'a> {
     work: &'a KubernetesWork,
-    /// What was counted before: the watches may be others by now.
+    /// The number of watches that was counted before: it may have changed by now.
     watches: Option<u64>,
 }
 

@@ -63,13 +63,13 @@ pub trait EstimateWork<X = ()> {
         Cow::Borrowed("an estimate of the service")
     }
 
-    /// What has to be remembered of a watch while it runs, if anything has: see [`KubernetesWork`]. The layer asks for it when
-    /// the request arrives, and [starts](Watch) it when the request is let in.
+    /// The watch to count while the request runs, if it is one: see [`KubernetesWork`]. The layer asks for it when the request
+    /// arrives, and [starts](Watch) it when the request is let in.
     fn watch(&self, _request: &RequestInfo<'_>, _query: Query<'_>, _extra: &X) -> Option<Watch> {
         None
     }
 
-    /// What the route of the request says of its cost, if there are routes that do.
+    /// The cost as far as the route of the request determines it, if there are routes that do.
     fn route_cost(&self, _extra: &X) -> RouteCost<'_> {
         RouteCost::default()
     }
@@ -81,7 +81,7 @@ pub trait EstimateWork<X = ()> {
     }
 }
 
-/// What is known of a request when its work is estimated.
+/// A request when its work is estimated.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct WorkInput<'a, X = ()> {

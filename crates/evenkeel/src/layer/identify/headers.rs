@@ -14,11 +14,11 @@ use super::{AUTHENTICATED, Identify, KNOWN_MAX, Unidentified, anonymous, authent
 ///
 /// # Danger
 ///
-/// **Use this only behind a proxy that removes these headers from what clients send and sets them itself.** Without
-/// one, every client is whoever it says it is, `system:masters` included, and goes past every limit.
+/// **Use this only behind a proxy that removes these headers from what clients send and sets them itself.** Without such a proxy,
+/// every client can claim any name and group, `system:masters` included, and goes past every limit.
 ///
-/// The defaults are those of Kubernetes' authenticating proxies: `X-Remote-User` and `X-Remote-Group`. Whoever comes
-/// without a name is `system:anonymous`; everybody else is in `system:authenticated` too.
+/// The defaults are those of Kubernetes' authenticating proxies: `X-Remote-User` and `X-Remote-Group`. A request without a name
+/// is from `system:anonymous`; all other users are in `system:authenticated` too.
 ///
 /// ```
 /// use evenkeel::identify::{Identify, TrustedHeaders};

@@ -1,4 +1,4 @@
-//! `Identify`: who calls.
+//! `Identify`: finds out who sends a request.
 
 mod extension;
 mod headers;
@@ -67,8 +67,7 @@ pub trait Identify {
     fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified>;
 }
 
-/// What a closure may return to identify a caller: a user, an `Option` of one, or a `Result` with the reason why there is
-/// none.
+/// The result of a closure that identifies a caller: a user, an `Option` of one, or a `Result` with the reason why there is none.
 ///
 /// `None` is a caller who is not authenticated: [`anonymous`].
 ///

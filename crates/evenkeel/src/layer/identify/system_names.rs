@@ -1,4 +1,4 @@
-//! Names that only Kubernetes' own parts have.
+//! Names that begin with `system:`, which only Kubernetes' own parts have.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use evenkeel_engine::User;
 
 use super::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, Unidentified};
 
-/// What the names of Kubernetes' own parts begin with.
+/// The prefix of the names of Kubernetes' own parts.
 const SYSTEM: &str = "system:";
 
-/// The user, without groups that only parts of Kubernetes are in; nobody if the user has the name of such a part.
+/// The user without groups that only parts of Kubernetes are in; an error if the user has the name of such a part.
 ///
 /// The mandatory objects let the group `system:masters` past all limits, so that a service that is no Kubernetes API must
 /// not take such names from outside. Allocates nothing unless there is something to leave out.

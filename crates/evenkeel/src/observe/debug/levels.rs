@@ -7,7 +7,7 @@ use evenkeel_engine::queue_set::Counters;
 use super::table::Table;
 use crate::control::level::Level;
 
-/// What is copied of a level.
+/// The figures that are copied of a level.
 struct Row {
     active_queues: usize,
     is_quiescing: bool,

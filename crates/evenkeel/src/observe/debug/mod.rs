@@ -1,4 +1,4 @@
-//! Dumps of what goes on, in the form in which Kubernetes gives them (section 9.2 of the specification).
+//! Dumps of levels, queues and requests, in the form in which Kubernetes gives them (section 9.2 of the specification).
 //!
 //! [`FlowControl::dump_priority_levels`](crate::FlowControl::dump_priority_levels) and its two companions give the
 //! texts; with the feature `axum`, [`router`] serves them under the paths that they have in a kube-apiserver. Each
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use crate::control::flow_control::FlowControl;
 use crate::control::level::Level;
 
-/// What a dump of requests shows of each.
+/// The columns of a dump of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RequestColumns {

@@ -19,7 +19,7 @@ use crate::control::flow_control::FlowControlShared;
 use crate::control::level::Level;
 use crate::control::request::Details;
 
-/// What is copied of a request.
+/// The figures that are copied of a request.
 struct Row {
     schema: Arc<str>,
     /// What tells its flow from others; `None` at a level that makes no difference (OB-14).
@@ -33,7 +33,7 @@ struct Row {
     work: WorkEstimate,
 }
 
-/// What requests are digested with that no layer has taken in.
+/// The digest for requests that came without a layer.
 fn digest_of(preset: Preset) -> Arc<SharedDigest> {
     match preset {
         Preset::Plain | Preset::Llm => Arc::new(PlainPaths),
@@ -46,7 +46,7 @@ const COLUMNS: [&str; 10] = [
     "FlowSchemaName",
     "QueueIndex",
     "RequestIndexInQueue",
-    // Misspelt on the wire, and so for ever.
+    // Misspelt in Kubernetes, and part of its format.
     "FlowDistingsher",
     "ArriveTime",
     "InitialSeats",

@@ -10,7 +10,7 @@ use crate::control::flow_control::FlowControl;
 /// Where a kube-apiserver has the dumps.
 pub const PATH_PREFIX: &str = "/debug/api_priority_and_fairness";
 
-/// Serves the three dumps under [`PATH_PREFIX`], for any method (OB-9). Whoever mounts it decides who may see it.
+/// Serves the three dumps under [`PATH_PREFIX`], for any method (OB-9). Mount it only where those who can reach it may see it.
 ///
 /// ```
 /// use evenkeel::{FlowControl, debug};

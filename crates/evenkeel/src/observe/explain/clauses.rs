@@ -10,17 +10,17 @@ use evenkeel_api::v1::{
 use evenkeel_engine::Attributes;
 use evenkeel_engine::classify::Classifier;
 
-/// What came of trying a flow schema, with the path of the rule that matched or of the part that did not.
+/// The outcome of trying a flow schema, with the path of the rule that matched or of the part that did not.
 pub(super) enum Outcome {
     Matched(String),
     Failed(String),
 }
 
-/// What parts are tried with.
+/// The request and the conditions that parts are tried with.
 #[derive(Clone, Copy)]
 struct Tried<'a> {
     attributes: Attributes<'a>,
-    /// What the flow schema says of how paths match.
+    /// The annotation of the flow schema on how paths match.
     exact: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of the cost of a request, and of the rate of its flow, for explanations (CO-6).
+//! `ExplainedCost`: the expected cost of a request and the rate of its flow, for explanations (CO-6).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use evenkeel_engine::{Attributes, Classification, WorkEstimate};
 use super::ExplainedRate;
 use crate::control::accounts::SchemaAccounts;
 
-/// What is expected of a request.
+/// The expected cost of a request.
 pub(super) struct ExplainedCost<'a> {
     accounts: &'a SchemaAccounts,
     expectation: Option<Expectation>,

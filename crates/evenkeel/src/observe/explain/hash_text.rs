@@ -1,4 +1,4 @@
-//! A hash of 64 bits as text in JSON. What an older gateway sends is a number.
+//! A hash of 64 bits as text in JSON. An older gateway sends a number.
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 

@@ -190,7 +190,7 @@ pub struct ExplainedSeats {
     pub rule: String,
 }
 
-/// The rate of a flow, and how the flow stands.
+/// The rate of a flow, and how much of it is left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -346,14 +346,14 @@ fn dangling<'o>(
 
 /// The objects of the first schemas in use, in the order in which they are tried, which is that of `objects`.
 fn in_order(configuration: &Configuration, objects: &[Arc<FlowSchema>], count: usize) -> Vec<Arc<FlowSchema>> {
-    // Nothing keeps a program from giving two objects of one name.
+    // A program may give two objects of one name.
     let mut by_name: HashMap<&str, VecDeque<&Arc<FlowSchema>>> = HashMap::with_capacity(objects.len());
     for object in objects {
         by_name.entry(object.name()).or_default().push_back(object);
     }
     let object = |name: &str| match by_name.get_mut(name).and_then(VecDeque::pop_front) {
         Some(object) => Some(Arc::clone(object)),
-        // A mandatory one that nobody gave is built in (CC-12).
+        // A mandatory schema that is not among the objects is built in (CC-12).
         None => bootstrap::mandatory_flow_schema(name).map(|schema| Arc::new(schema.clone())),
     };
     let names = configuration.schemas().iter().take(count).map(|schema| &*schema.name);

@@ -1,4 +1,4 @@
-//! How long a request would wait that arrives now, and why.
+//! `ExpectedWait`: how long a request that arrives now would wait, and why.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::control::core::LevelCore;
 use crate::control::level_listeners::LevelListeners;
 
-/// How long a request would wait that arrives now, as far as that can be told.
+/// How long a request that arrives now would wait, as far as that can be told.
 ///
-/// It goes by what waits now and by how fast the level has drained lately. Requests that arrive later can start earlier, which
-/// the range does not know of.
+/// It follows from the requests that wait now and from how fast the level has drained lately. Requests that arrive later can
+/// start earlier, which the range does not know of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -35,7 +35,7 @@ pub struct ExpectedWait {
     pub why: String,
 }
 
-/// What would become of a request that arrives now.
+/// The outcome of a request that arrives now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -158,7 +158,7 @@ impl ExpectedWait {
     }
 }
 
-/// No longer wait is told: a level that drains so slowly hangs.
+/// The longest wait that is reported: a level that drains more slowly hangs.
 const WAIT_SECONDS_MAX: f64 = 3600.0;
 
 /// How long a request holds its seats: those in use, divided by how many requests give them back in a second.
@@ -176,8 +176,8 @@ fn ends_needed(seats: u32, seats_in_use: i64, executing: usize) -> f64 {
     (f64::from(seats) / width).max(1.0)
 }
 
-/// Whether a request of so many seats starts that arrives now: there are seats for it, with those that it has to leave to newcomers, and
-/// nobody is before it (PF-10, PF-11).
+/// Whether a request of so many seats that arrives now starts at once: there are seats for it, besides those that it has to leave
+/// to newcomers, and no request is before it (PF-10, PF-11).
 fn starts_at_once(outlook: &Outlook, waiting: usize, width: i64, free: i64, has_room: bool) -> bool {
     let leaves_kept = outlook.kept == 0 || width + outlook.kept <= free;
     let is_first = waiting == 0 || (free >= width && outlook.passes_others && outlook.ahead < 0.5);

@@ -1,5 +1,5 @@
-//! The names of all metrics, and what they mean (OB-2 to OB-5, OB-8). What Kubernetes does not have begins with `evenkeel_`
-//! (BM-4).
+//! The names of all metrics, and what they mean (OB-2 to OB-5, OB-8). Names of metrics that Kubernetes does not have begin with
+//! `evenkeel_` (BM-4).
 //!
 //! The names of counters lack their ending `_total`, which the exposition adds.
 

@@ -480,7 +480,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// What is counted of costs and rates, of each level that has any, with the name of its flow control.
+/// The counts of costs and rates, of each level that has any, with the name of its flow control.
 fn accounts<'a>(copies: &'a [Copied<'a>]) -> impl Iterator<Item = (Option<FlowName<'a>>, &'a AccountSample)> {
     copies.iter().flat_map(|copied| copied.accounts.iter().map(|sample| (copied.name, sample)))
 }

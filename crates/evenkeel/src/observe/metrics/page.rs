@@ -62,7 +62,7 @@ impl MetricsPage {
 // === impl Format ===
 
 impl Format {
-    /// The format that is wanted most. Who names neither, or only `*/*`, gets what every scraper reads.
+    /// The format that is wanted most. A client that names neither, or only `*/*`, gets the format that every scraper reads.
     fn wanted(request: &HeaderMap) -> Self {
         let (mut open_metrics, mut plain) = (0.0_f64, 0.0_f64);
         let values = request.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());

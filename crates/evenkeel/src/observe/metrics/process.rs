@@ -1,4 +1,4 @@
-//! What the operating system knows of this process, under the names that Prometheus' own clients use.
+//! Metrics of the process from the operating system, under the names that Prometheus' own clients use.
 
 use std::fmt;
 use std::fs;
@@ -14,7 +14,7 @@ use super::{Metric, MetricKind};
 #[derive(Debug)]
 struct ProcessCollector;
 
-/// What `/proc` says.
+/// The figures of `/proc`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Process {
     cpu_seconds: f64,

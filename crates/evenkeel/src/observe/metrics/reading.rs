@@ -33,7 +33,7 @@ pub struct Reading {
     pub dangling: Vec<Dangling>,
 }
 
-/// The counters of one level, and how it stands.
+/// The counters and the state of one level.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LevelReading {
@@ -103,7 +103,7 @@ pub struct RatioCounts {
     pub spans_ns: [u64; 14],
     /// The integral of the ratio over time.
     pub sum_ns: f64,
-    /// What the ratio is a part of now.
+    /// The denominator of the ratio now.
     pub denominator: i64,
 }
 
@@ -119,7 +119,7 @@ pub struct SchemaReading {
     pub rate: Option<RateReading>,
 }
 
-/// The rate of the flows of a flow schema, and what waits for it.
+/// The rate of the flows of a flow schema, and the requests that wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateReading {
