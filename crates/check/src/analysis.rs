@@ -33,7 +33,7 @@ pub struct Checked<'a> {
     pub tests: &'a [ClassificationTest],
 }
 
-/// What rules look at.
+/// The input of rules: the valid objects, and the configuration that they make.
 #[derive(Debug)]
 pub(crate) struct Analysis<'a> {
     pub(crate) assumptions: &'a Assumptions,
@@ -47,11 +47,11 @@ pub(crate) struct Analysis<'a> {
     /// The schemas that a server would use, in match order, the mandatory ones among them.
     pub(crate) view: View<'a>,
     pub(crate) callers: Callers,
-    /// What servers suggest: those of the preset or, for Kubernetes, of any release.
+    /// The objects that servers suggest: those of the preset or, for Kubernetes, of any release.
     stock: Vec<&'static BootstrapObjects>,
 }
 
-/// What rules find, and the work that they may still do.
+/// The output of rules: their findings, and the work that they may still do.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) report: Report,
@@ -95,7 +95,7 @@ fn run(checked: Checked<'_>, assumptions: &Assumptions, rules: impl FnOnce(&Anal
 impl<'a> Analysis<'a> {
     fn new(checked: Checked<'a>, valid: &[&'a Located<'a>], assumptions: &'a Assumptions) -> Self {
         let (mut schemas, mut levels) = (Vec::new(), Vec::new());
-        // Those of the mode `audit` do not govern.
+        // Objects of the mode `audit` do not govern.
         let governing = valid.iter().filter(|located| !annotations::is_audit(&located.object.metadata().annotations));
         for located in governing {
             match &located.object {
@@ -145,7 +145,7 @@ impl<'a> Analysis<'a> {
 // === impl Output ===
 
 impl Output {
-    /// Takes in a finding, unless the object is mandatory or suggested and as the server made it.
+    /// Adds a finding, unless the object is mandatory or suggested and as the server made it.
     pub(crate) fn accuse(&mut self, analysis: &Analysis<'_>, of: &Located<'_>, finding: Finding) {
         if !analysis.is_original(&of.object) {
             self.report.findings.push(finding);
@@ -157,7 +157,7 @@ impl Output {
         self.report.undecided.push(Undecided { rule, object, message });
     }
 
-    /// The report without what its objects ask to be silent about, in the order of the files.
+    /// The report without the findings that its objects suppress, in the order of the files.
     fn finish(self, objects: &[Located<'_>]) -> Report {
         let mut ignored: HashMap<ObjectName, Vec<Rule>> = HashMap::new();
         let mut files: HashMap<&str, usize> = HashMap::new();

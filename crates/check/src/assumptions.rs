@@ -1,4 +1,4 @@
-//! What is assumed of the server.
+//! `Assumptions`: what a check assumes of the server.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use evenkeel_api::Preset;
 use evenkeel_api::bootstrap::{self, BootstrapObjects, KubernetesVersion};
 use evenkeel_engine::controller::Borrowing;
 
-/// What a check assumes of the server that the objects are for.
+/// The properties that a check assumes of the server that the objects are for.
 ///
 /// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq)]

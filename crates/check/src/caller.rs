@@ -1,7 +1,7 @@
 //! Who can send requests, and the smallest caller that some subjects match.
 //!
-//! Matching is monotone in a caller's groups: whoever is in more groups is matched by at least the same subjects. So whatever a
-//! subject makes possible is possible for the smallest caller that it matches, one for each way in which a caller can be
+//! Matching is monotone in a caller's groups: a caller in more groups is matched by at least the same subjects. So everything
+//! that a subject makes possible is possible for the smallest caller that it matches, one for each way in which a caller can be
 //! authenticated.
 
 use std::collections::HashSet;
@@ -18,7 +18,8 @@ use crate::space::unused;
 
 const EVERY: &str = "*";
 
-/// Names that no subject mentions, and what a server says of callers that it cannot authenticate.
+/// The callers that subjects can tell apart: names that no subject mentions, and how a server names callers that it cannot
+/// authenticate.
 #[derive(Debug)]
 pub(crate) struct Callers {
     somebody: String,
@@ -40,7 +41,7 @@ enum Authenticated {
     NotAtAll,
 }
 
-/// What subjects ask of a caller.
+/// The properties that subjects ask of a caller.
 #[derive(Debug, Default)]
 struct CallerRequirements<'a> {
     name: Option<String>,
@@ -96,7 +97,7 @@ impl Callers {
         }
     }
 
-    /// Somebody who is authenticated, and in no other group.
+    /// A caller that is authenticated, and in no other group.
     pub(crate) fn authenticated(&self) -> User {
         User::new(self.somebody.as_str(), [AUTHENTICATED])
     }

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::finding::SourceLocation;
 use crate::request::Request;
 
-/// A request that another request makes while it runs, and waits for: that of a webhook, or to a service behind.
+/// A request that another request makes while it runs, and waits for: a call to a webhook, for example, or to another service.
 ///
-/// Not `#[non_exhaustive]`: whoever reads calls from a file makes them.
+/// Not `#[non_exhaustive]`: code that reads calls from a file makes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The request that runs.

@@ -1,4 +1,4 @@
-//! Tests of the classification: a request, and what is to become of it.
+//! `ClassificationTest`: a request, and the schema, level, flow and seats that are expected for it.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use crate::request::Request;
 
 /// A test: `kind: ClassificationTest` of `evenkeel.dev/v1`.
 ///
-/// Not `#[non_exhaustive]`: whoever reads tests from a file makes them.
+/// Not `#[non_exhaustive]`: code that reads tests from a file makes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassificationTest {
-    /// What it is called.
+    /// The name of the test.
     pub name: String,
     /// The request.
     pub request: Request,
-    /// What is to become of it.
+    /// The expected classification.
     pub expect: Expectation,
     /// Where the test is.
     pub place: SourceLocation,
 }
 
-/// What is expected of a request. What is absent is not looked at.
+/// The expected classification of a request. A field that is absent is not compared.
 ///
 /// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

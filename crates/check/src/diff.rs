@@ -1,4 +1,4 @@
-//! What changes for requests between two configurations.
+//! `diff`: which requests two configurations classify differently.
 //!
 //! A request that is classified differently matches a rule of the old schema and one of the new schema. By the same reasoning as for
 //! reachability, the smallest caller that a subject of each matches is then classified differently too, so it is enough to look
@@ -24,11 +24,11 @@ use crate::space::{Point, Region, Space};
 /// How many kinds of requests that move are described for each pair of schemas.
 const DESCRIBED_MAX: usize = 5;
 
-/// What changes for requests.
+/// The result of comparing two configurations.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// What moves. Empty if and only if no request is classified differently, unless something is undecided.
+    /// The requests that move. Empty if and only if no request is classified differently, unless something is undecided.
     pub differences: Vec<Difference>,
     /// Pairs of schemas for which it took too much work to find out.
     pub undecided: Vec<(String, String)>,
@@ -44,7 +44,7 @@ pub struct Difference {
     pub new: Side,
     /// One of them.
     pub witness: Request,
-    /// Who sends them and what they ask for, in words. There may be more of them.
+    /// Descriptions of such requests: who sends them, and what they ask for. The list may be incomplete.
     pub requests: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ struct DiffSearch<'a> {
     outcome: Outcome,
 }
 
-/// An old and a new clause of which the requests that both match are looked at.
+/// An old and a new clause; the requests that both match are compared.
 struct ClausePair<'a> {
     old: usize,
     new: usize,

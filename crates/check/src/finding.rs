@@ -1,4 +1,4 @@
-//! What is found, and where.
+//! `Finding`: something that a check has found, and where.
 
 use evenkeel_api::decode::{Node, Position, Value};
 use evenkeel_api::{AnyObject, Version};
@@ -9,7 +9,7 @@ use crate::rule::{Rule, Severity};
 
 /// An object to check, and where it comes from.
 ///
-/// Not `#[non_exhaustive]`: whoever reads objects from a file makes them.
+/// Not `#[non_exhaustive]`: code that reads objects from a file makes them.
 #[derive(Debug, Clone)]
 pub struct Located<'a> {
     /// The object, with its defaults.
@@ -20,7 +20,7 @@ pub struct Located<'a> {
     pub file: &'a str,
     /// The object as it is written, with the places of its fields.
     pub tree: Option<&'a Node>,
-    /// What else is wrong with how it is written, such as unknown fields.
+    /// Faults in how the object is written, such as unknown fields.
     pub faults: Vec<(Position, String)>,
 }
 
@@ -28,13 +28,13 @@ pub struct Located<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What it is about.
+    /// The rule that it belongs to.
     pub rule: Rule,
     /// How serious it is.
     pub severity: Severity,
     /// The object that has to change.
     pub object: ObjectName,
-    /// Where that is.
+    /// The place of that object, or of a field in it.
     #[serde(flatten)]
     pub place: SourceLocation,
     /// One sentence.
@@ -61,7 +61,7 @@ pub struct ObjectName {
 
 /// A place in a file.
 ///
-/// Not `#[non_exhaustive]`: whoever reads objects from a file makes them.
+/// Not `#[non_exhaustive]`: code that reads objects from a file makes them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 pub struct SourceLocation {
     /// The file; empty if the object is in none.
@@ -89,7 +89,7 @@ pub struct Witness {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Undecided {
-    /// What it is about.
+    /// The rule that it belongs to.
     pub rule: Rule,
     /// The object.
     pub object: ObjectName,
@@ -101,9 +101,9 @@ pub struct Undecided {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// What could not be decided.
+    /// The questions that could not be decided.
     pub undecided: Vec<Undecided>,
 }
 

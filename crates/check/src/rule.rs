@@ -25,7 +25,7 @@ pub struct UnknownRule(String);
 
 macro_rules! rules {
     ($($(#[doc = $doc:literal])+ $Rule:ident $name:literal $severity:ident,)+) => {
-        /// What a finding is about.
+        /// A rule of the check: the subject of a finding.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Rule {

@@ -12,17 +12,18 @@ use crate::finding::{Finding, Witness};
 use crate::rule::Rule;
 use crate::space::{Point, Sort};
 
-/// What is taken from somebody who is in no other group is taken from everybody who is authenticated, so it is enough to ask which
-/// schema is the last one that such a caller gets to.
+/// A schema that takes all requests of a caller in no other group takes those of every authenticated caller, so it is enough to
+/// ask which schema is the last one that such a caller gets to.
 pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     match analysis.assumptions.preset {
         Preset::Kubernetes => catches_everything(analysis, output),
-        // The last schema of an ordinary service is to take what is left.
+        // The last schema of an ordinary service is meant to take all requests that are left.
         Preset::Plain | Preset::Llm => no_catch_all(analysis, output),
     }
 }
 
-/// Looks for a request that only the built-in schema for the rest takes: of somebody in no group, or of somebody anonymous.
+/// Looks for a request that only the built-in schema for the rest takes: of an authenticated caller in no other group, or of an
+/// anonymous one.
 fn no_catch_all(analysis: &Analysis<'_>, output: &mut Output) {
     let view = &analysis.view;
     let own = view.configuration.schemas.iter().rev().find_map(|schema| analysis.located(schema));

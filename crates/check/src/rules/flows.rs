@@ -49,7 +49,7 @@ fn flows_of(schema: &FlowSchema) -> Option<usize> {
             }
             (!namespaces.contains("*")).then_some(namespaces.len())
         }
-        // Invalid, and left out of the analysis.
+        // Objects with another method are invalid, and left out of the analysis.
         Some(FlowDistinguisherMethodType::Other(_)) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! `unreachable-schema` and `unreachable-rule`: what no request can be classified to.
+//! `unreachable-schema` and `unreachable-rule`: schemas and rules that no request can be classified to.
 
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_engine::User;

@@ -49,7 +49,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
                     output.undecided(Rule::PrecedenceTie, located.name());
                     break;
                 }
-                // One is enough for each schema: what has to change is its precedence.
+                // One finding is enough for each schema: its precedence has to change.
                 Tie::At(witness) => {
                     let winner = analysis.view.configuration.schema(first);
                     report(analysis, output, located, schema, winner, *witness);

@@ -1,4 +1,4 @@
-//! `invalid-object` and `mandatory-edited`: what validation finds in one object.
+//! `invalid-object` and `mandatory-edited`: errors that validation finds in one object.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -103,7 +103,7 @@ impl Headers {
         given.fold(KnownHead::default(), |head, (header, value)| head.header(header.name.as_str(), value))
     }
 
-    /// What some combinations have in common, for people; nothing if that is nothing.
+    /// Describes what some combinations have in common, for people; empty if they have nothing in common.
     pub(crate) fn describe(&self, set: &Set) -> String {
         if *set == self.all() {
             return String::new();

@@ -40,7 +40,7 @@ pub(crate) struct Space {
     headers: Headers,
 }
 
-/// What the annotations of a schema say of what it matches.
+/// The conditions of a schema's annotations on what it matches.
 #[derive(Debug)]
 pub(crate) struct Conditions {
     headers: Set,
@@ -89,7 +89,7 @@ impl Space {
         Self { verbs, api_groups, resources, namespaces, path_verbs, paths: paths.build(), headers }
     }
 
-    /// What the annotations of a schema say of what it matches.
+    /// The conditions of a schema's annotations on what it matches.
     pub(crate) fn conditions(&self, schema: &FlowSchema) -> Conditions {
         Conditions { headers: self.headers.asked_by(schema), paths: path_match(schema) }
     }
@@ -185,7 +185,7 @@ impl Space {
         }
     }
 
-    /// What the requests of a region have in common, for people.
+    /// Describes what the requests of a region have in common, for people.
     pub(crate) fn describe(&self, region: &Region) -> String {
         let [first, second, third, fourth, headers] = &region.sides;
         let headers = self.headers.describe(headers);

@@ -14,7 +14,7 @@ pub(crate) struct Names {
     listed: Vec<String>,
     /// A value that no rule lists.
     other: String,
-    /// Whether `other` is one that requests usually have. If not, a listed value makes a better example.
+    /// Whether `other` is a value that requests usually have. If not, a listed value makes a better example.
     is_other_usual: bool,
 }
 
@@ -48,7 +48,7 @@ impl Names {
         };
     }
 
-    /// The numbers of what a list lists.
+    /// The numbers of the values of a list.
     pub(crate) fn listed(&self, list: &[String]) -> Set {
         if lists_every(list) {
             return self.all();
@@ -72,7 +72,7 @@ impl Names {
         if self.is_other_usual && set.contains(other) { Some(other) } else { set.first() }
     }
 
-    /// What a set stands for, for people: `get, list`, or `any but get`.
+    /// Describes a set for people: `get, list`, or `any but get`.
     pub(crate) fn describe(&self, set: &Set) -> String {
         const LISTED_MAX: usize = 6;
         let (prefix, described) = if set.contains(self.other_number()) {

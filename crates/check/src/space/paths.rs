@@ -99,7 +99,7 @@ impl Paths {
         Set::interval(0, u32::try_from(self.mentioned.len() * 2).unwrap_or(u32::MAX))
     }
 
-    /// What entries cover.
+    /// The paths that entries cover.
     pub(crate) fn covered(&self, entries: &[String], matching: PathMatch) -> Set {
         if entries.iter().any(|entry| entry == EVERY) {
             return self.all();
@@ -144,7 +144,7 @@ impl Paths {
         }
     }
 
-    /// What a set of paths stands for, for people.
+    /// Describes a set of paths for people.
     pub(crate) fn describe(&self, set: &Set) -> String {
         const LISTED_MAX: usize = 6;
         if *set == self.all() {
@@ -152,7 +152,7 @@ impl Paths {
         }
         let mut listed = Vec::new();
         for number in set.iter() {
-            // What is below a path is only said once, by the path.
+            // The paths below a path are only described once, with the path itself.
             let example = self.example(number);
             let below = example.strip_suffix(&self.segment).map(|folder| format!("{folder}*"));
             let text = below.unwrap_or(example);

@@ -43,13 +43,13 @@ impl Set {
         Self(self.common(other).collect())
     }
 
-    /// What is in this set and not in the other.
+    /// The numbers that are in this set and not in the other.
     pub(crate) fn difference(&self, other: &Self) -> Self {
         let mut left = Vec::new();
         let mut taken = other.0.iter().peekable();
         for &(mut start, end) in &self.0 {
             while taken.next_if(|(_, taken_end)| *taken_end <= start).is_some() {}
-            // What is taken may reach into the next interval, and is looked at again there.
+            // A taken interval may reach into the next one, and is looked at again there.
             for &(taken_start, taken_end) in taken.clone() {
                 if taken_start >= end {
                     break;
