@@ -24,7 +24,7 @@ pub enum FleetError {
         field: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// The fleet cannot be joined.
@@ -46,7 +46,8 @@ pub(crate) fn join(flow: &FlowControl, config: &Config) -> Result<(), FleetError
     Ok(())
 }
 
-/// The gateway accepts no connections any more: the others may have what its last requests do not need (FL-11).
+/// The gateway accepts no connections any more: the other instances may have the seats that its last requests do not need
+/// (FL-11).
 pub(crate) fn give_back(flow: &FlowControl) {
     flow.drain_fleet();
 }

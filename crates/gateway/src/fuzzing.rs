@@ -9,7 +9,7 @@ use crate::http1::{Decoded, Decoder, HeadLimits, HeadMemory, RequestHead, Respon
 use crate::llm::{RequestFacts, Tokens};
 use crate::net::proxy_protocol::Header;
 
-/// What a reader made of everything that arrived on a connection.
+/// The result of reading everything that arrived on a connection.
 ///
 /// Not `#[non_exhaustive]`: it is for the fuzz targets of this repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,11 +42,11 @@ pub struct Message {
 /// Not `#[non_exhaustive]`: it is for the fuzz targets of this repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// After a whole message, or before the first.
+    /// The input ended after a whole message, or before the first.
     Complete,
-    /// Within a message.
+    /// The input ended within a message.
     Incomplete,
-    /// With something that the reader rejects, for this reason.
+    /// The reader rejected the input, for this reason.
     Rejected(&'static str),
 }
 

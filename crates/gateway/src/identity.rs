@@ -1,4 +1,4 @@
-//! Who sends a request: [`evenkeel_identity`] with the gateway's HTTP client, which fetches the keys of issuers.
+//! Identifies the senders of requests: [`evenkeel_identity`] with the gateway's HTTP client, which fetches the keys of issuers.
 
 use std::path::Path;
 use std::sync::Arc;

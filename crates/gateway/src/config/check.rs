@@ -27,11 +27,11 @@ const QUEUE_MAX_KUBERNETES: Duration = Duration::from_secs(60);
 const QUEUE_MAX: Duration = Duration::from_secs(3600);
 /// An operator who stops a gateway does not want to wait longer.
 const DRAIN_MAX: Duration = Duration::from_secs(3600);
-/// What a head has to have room for, and what it may take.
+/// The bounds of the setting for the bytes of a head.
 const HEAD_BYTES: std::ops::RangeInclusive<usize> = 8192..=(1 << 24);
-/// What all buffers together have to have room for.
+/// The least setting for the bytes of all buffers together.
 const BUFFER_BYTES_MIN: usize = 1 << 20;
-/// What an upstream may weigh.
+/// The bounds of an upstream's weight.
 const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=1000;
 const HEADERS: std::ops::RangeInclusive<usize> = 16..=4096;
 
@@ -284,7 +284,7 @@ impl Problems {
     fn identity(&mut self, config: &Config) {
         let mut listeners = config.listen.iter().filter_map(|listen| listen.tls.as_ref());
         let asks_for_certificates = listeners.any(|tls| tls.client_ca.is_some());
-        // Envoy says which certificate a client has shown to it.
+        // A client's certificate is named by Envoy if it asks for one.
         self.0.extend(config.identity.check(asks_for_certificates || config.ext_proc.is_some()));
     }
 

@@ -10,7 +10,7 @@ impl Config {
     /// The names of the settings that are different, as `timeouts.idle` or `upstreams`.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();
-        // The types hold nothing that JSON could not.
+        // Every value of these types can be written as JSON.
         let value = |config: &Self| serde_json::to_value(config).unwrap_or_default();
         compare(&value(self), &value(other), "", &mut found);
         found

@@ -37,7 +37,7 @@ pub enum AddressFamily {
     Ipv4,
     /// IPv6 addresses only.
     Ipv6,
-    /// All.
+    /// All addresses.
     All,
 }
 

@@ -8,7 +8,7 @@ use evenkeel_files::FileChanges;
 #[derive(Debug)]
 pub struct ConfigFile {
     changes: FileChanges,
-    /// What was there at the last look.
+    /// The content at the last look.
     last: Option<Result<Vec<u8>, String>>,
 }
 
@@ -32,7 +32,7 @@ impl ConfigFile {
             let reading =
                 tokio::task::spawn_blocking(move || evenkeel_files::read(&path).map_err(|error| error.to_string()));
             let Ok(found) = reading.await else {
-                // The runtime is ending, and there is nobody left to tell.
+                // The runtime is shutting down, so that nobody waits for this any more.
                 std::future::pending().await
             };
             self.changes.end_look(look);

@@ -34,7 +34,7 @@ pub struct FleetConfig {
     pub grace: Option<Duration>,
     /// The part of the seats that outlives a cut from etcd, in percent.
     pub floor_percent: u32,
-    /// For how long it does.
+    /// How long that part stays after the cut.
     #[serde(with = "duration")]
     pub floor_hold: Duration,
     /// To be raised when `concurrency` or `floorPercent` change: the settings with the highest number win.
@@ -53,15 +53,15 @@ pub struct FleetTls {
     pub ca: Option<PathBuf>,
     /// The gateway's own certificate, if etcd wants one.
     pub certificate: Option<PathBuf>,
-    /// Its key.
+    /// The key of that certificate.
     pub key: Option<PathBuf>,
     /// The name that etcd's certificates have, if it is not the host of the endpoint.
     pub server_name: Option<String>,
 }
 
-/// Shorter ones would end while etcd answers as fast as it may.
+/// The bounds of the TTL. A shorter grant could end while etcd answers within its usual time.
 const TTL: std::ops::RangeInclusive<Duration> = Duration::from_millis(1500)..=Duration::from_secs(300);
-/// After a week nobody remembers.
+/// The longest hold: a week.
 const HOLD_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 // === impl FleetConfig ===
@@ -72,7 +72,7 @@ impl FleetConfig {
         self.grace.unwrap_or(self.ttl)
     }
 
-    /// What a member of the fleet goes by, for a service with that many seats.
+    /// The settings of a member of the fleet, for a service with that many seats.
     pub(crate) fn settings(&self, seats: u32) -> FleetSettings {
         let ms = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
         let terms = Terms { ttl_ms: ms(self.ttl), grace_ms: ms(self.grace()), floor_hold_ms: ms(self.floor_hold) };

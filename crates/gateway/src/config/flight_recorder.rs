@@ -1,4 +1,4 @@
-//! The flight recorder: what was decided about the last requests.
+//! The settings of the flight recorder, which keeps the decisions about the last requests.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 
-/// What was decided about the last requests is kept in memory, for `/debug/flight`.
+/// The flight recorder: decisions about the last requests are kept in memory, for `/debug/flight`.
 ///
 /// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -29,10 +29,10 @@ pub struct HealthConfig {
     /// The first pause; it doubles each time the upstream fails again.
     #[serde(with = "duration")]
     pub pause: Duration,
-    /// And never for longer than this.
+    /// The longest pause.
     #[serde(with = "duration")]
     pub pause_max: Duration,
-    /// How long the share of requests of an upstream grows that comes back.
+    /// How long it takes until an upstream that comes back has its whole share of the requests.
     #[serde(with = "duration")]
     pub slow_start: Duration,
     /// What upstreams are asked for from time to time, if anything.
@@ -47,7 +47,7 @@ pub struct HealthConfig {
 pub struct HealthCheckConfig {
     /// The path, which the path of the upstream's URL is put before.
     pub path: String,
-    /// How often.
+    /// The time from the start of one check to that of the next.
     #[serde(default = "interval", with = "duration")]
     pub interval: Duration,
     /// How long a check may take.

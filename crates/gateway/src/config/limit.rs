@@ -1,4 +1,4 @@
-//! How many seats there are: a number, or a limit that finds itself, and what that has to know.
+//! The number of seats, or the settings of a limit that finds itself.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use evenkeel::limit::Concurrency;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a limit that finds itself (`concurrency: auto`) has to know.
+/// The settings of a limit that finds itself (`concurrency: auto`).
 ///
 /// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ pub(super) mod concurrency {
 
 struct ConcurrencyVisitor;
 
-/// What may be there.
+/// The form that error messages ask for.
 const EXPECTED: &str = "a whole number from 1 to 4294967295, written in digits, as `40`, or `auto`, or `auto:10..400`";
 
 // === impl LimitConfig ===

@@ -54,8 +54,8 @@ pub struct Timeouts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Limits {
-    /// Connections of clients at a time. More are told to come back, and closed. The default is 65,536, or fewer if the
-    /// process may use less than 2 GiB of memory: one for each 32 KiB.
+    /// Connections of clients at a time. Further connections get a response that asks to try again, and are closed. The default
+    /// is 65,536, or fewer if the process may use less than 2 GiB of memory: one for each 32 KiB.
     pub connections: usize,
     /// Connections of one client at a time: of one user once a request has said who that is, of one address before. Zero
     /// means a quarter of `connections`. Trusted proxies have no such limit.
@@ -136,7 +136,7 @@ impl Limits {
 /// How many clients it takes at least to use up all of a limit.
 pub(super) const CLIENTS_MIN: usize = 4;
 
-/// What one client gets: what was set, or by default a quarter of the whole.
+/// The share of one client: the setting, or by default a quarter of the whole.
 pub(crate) fn share(set: usize, whole: usize) -> usize {
     if set == 0 { whole.div_ceil(CLIENTS_MIN) } else { set }
 }

@@ -25,7 +25,7 @@ struct Api {
 }
 
 const APIS: [Api; 9] = [
-    // OpenAI, and everybody who speaks it.
+    // OpenAI's API, which many servers have.
     Api { path: "/v1/chat/completions", resource: "chat" },
     Api { path: "/v1/completions", resource: "completions" },
     Api { path: "/v1/responses", resource: "responses" },
@@ -59,14 +59,15 @@ impl Default for LlmConfig {
 // === impl Config ===
 
 impl Config {
-    /// The settings of a preset, where nobody says anything else.
+    /// The default settings of a preset.
     pub fn for_preset(preset: Preset) -> Self {
         let mut config = Self { preset, ..Self::default() };
         config.fill_in(|_| false);
         config
     }
 
-    /// Sets what the preset has other defaults for, unless somebody has said it: `is_said` is asked for the name of a setting.
+    /// Sets the settings for which the preset has other defaults, unless the file has them: `is_said` tells that of the name of a
+    /// setting.
     pub(super) fn fill_in(&mut self, is_said: impl Fn(&str) -> bool) {
         if self.preset != Preset::Llm {
             return;
@@ -82,7 +83,7 @@ impl Config {
             }
         }
         if !is_said("limits.requestBuffer") {
-            // What one client may have of all buffers is the most that can be set.
+            // The share of one client in all buffers is the most that can be set.
             self.limits.request_buffer = REQUEST_BUFFER.min(self.limits.buffer_bytes_per_client());
         }
         self.responses.format.get_or_insert(ResponseFormat::Llm);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What is logged: to standard error what happens to the gateway, and elsewhere a line for each request.
+/// The log of the gateway on standard error, and the access log with a line for each request.
 ///
 /// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct LogConfig {
     /// For people or for machines.
     pub format: LogFormat,
-    /// What is worth a line: a level (`error`, `warn`, `info`, `debug`, `trace`) or several for parts, as
+    /// Which events get a line: a level (`error`, `warn`, `info`, `debug`, `trace`) or several for parts, as
     /// `info,evenkeel_gateway=debug`.
     pub filter: String,
     /// How many rejected requests a second get a line of their own. The rest are counted in one line.

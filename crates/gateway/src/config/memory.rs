@@ -19,7 +19,7 @@ pub fn memory_limit() -> Option<u64> {
     *LIMIT.get_or_init(|| of_control_group(read).into_iter().chain(of_machine(read)).min())
 }
 
-/// What a connection takes at most, beside what counts as buffered: with TLS, while a request arrives.
+/// The most memory that connections take beside buffered bytes: with TLS, while a request arrives.
 pub fn memory_of_connections(connections: usize) -> u64 {
     (connections as u64).saturating_mul(16 * KIB)
 }

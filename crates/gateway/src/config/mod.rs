@@ -96,7 +96,7 @@ pub struct Config {
     pub admin: AdminConfig,
     /// Where requests are passed on to. All of them serve the same requests: all of them, or those that belong to none of the `services`.
     pub upstreams: Vec<UpstreamConfig>,
-    /// Several services behind one gateway, by name: host and path say whose a request is.
+    /// Several services behind one gateway, by name: a request belongs to one by its host and path.
     pub services: BTreeMap<String, ServiceConfig>,
     /// How the names of upstreams are looked up.
     pub dns: DnsConfig,
@@ -106,7 +106,7 @@ pub struct Config {
     /// A number, or `auto` to find that out. The default is that of the preset: see [`concurrency`](Self::concurrency).
     #[serde(with = "limit::concurrency::optional")]
     pub concurrency: Option<Concurrency>,
-    /// What a limit that finds itself has to know.
+    /// The settings of a limit that finds itself.
     pub limit: LimitConfig,
     /// Other gateways in front of the same upstreams: they share the seats.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,11 +124,11 @@ pub struct Config {
     /// A second configuration that decides about the same requests, and changes none of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowConfig>,
-    /// What was decided about the last requests, for `/debug/flight`.
+    /// The flight recorder, which keeps the decisions about the last requests for `/debug/flight`.
     pub flight_recorder: FlightRecorderConfig,
-    /// Who is calling.
+    /// How callers are identified.
     pub identity: IdentityConfig,
-    /// What is asked, and what it costs.
+    /// How requests are interpreted, and what they cost.
     pub requests: RequestsConfig,
     /// How the tokens of language models are counted.
     pub llm: LlmConfig,
@@ -207,8 +207,8 @@ impl Config {
         !self.upstreams.is_empty() || self.services.values().any(|service| !service.upstream.is_empty())
     }
 
-    /// What the limit of a service has to know. Of the gateway's own settings it follows only where the file is: each service has one beside
-    /// it, with its name.
+    /// The limit settings of a service. From the gateway's own settings it takes only the folder of the state file: each service
+    /// has a file there, with its name.
     pub fn limit_of(&self, service: &str) -> LimitConfig {
         let own = self.services.get(service).map(|service| service.limit.clone()).unwrap_or_default();
         let beside = || self.limit.state_file.as_deref().map(|file| limit::beside(file, service));

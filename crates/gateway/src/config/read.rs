@@ -18,7 +18,7 @@ pub enum ConfigError {
     File {
         /// Which file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The levels and matches of the file are wrong.
@@ -87,7 +87,7 @@ impl Config {
                 format!("the file has more than {BYTES_MAX} bytes, which is too large for settings"),
             ));
         }
-        // Nothing said is not the same as nothing: a file of comments means the defaults.
+        // A file without any setting, such as one with comments only, means the defaults.
         if text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#')) {
             return Ok(Self::for_preset(preset.unwrap_or_default()));
         }
@@ -146,7 +146,7 @@ pub fn is_settings(root: &Node) -> bool {
 
 /// Levels and matches are read from the tree first, which knows the place of everything.
 fn check_short_form(name: &str, text: &str) -> Result<(), ConfigError> {
-    // What is no YAML at all is told by whoever reads the rest.
+    // Text that is not YAML at all is reported when the rest is read.
     let Ok(documents) = parse_yaml(text.as_bytes()) else { return Ok(()) };
     match documents.first() {
         Some(document) if is_short_form(&document.root) => {
@@ -156,7 +156,7 @@ fn check_short_form(name: &str, text: &str) -> Result<(), ConfigError> {
     }
 }
 
-/// What a document is that holds an object instead of settings.
+/// The kind of a document that holds an object instead of settings.
 fn other_kind(root: &Node) -> Option<String> {
     let text = |name| root.get(name).and_then(Node::as_str);
     let (api_version, kind) = (text("apiVersion")?, text("kind")?);
@@ -167,7 +167,7 @@ fn other_kind(root: &Node) -> Option<String> {
     })
 }
 
-/// The limits of the parser are on; what YAML has for programmers is off.
+/// The limits of the parser are on, and tags and anchors for programmers are off.
 fn options() -> Options {
     serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::Error,

@@ -15,7 +15,7 @@ pub struct ResponsesConfig {
     /// The body of the format `template`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<ResponseTemplate>,
-    /// Whether all responses have the fields `RateLimit` and `RateLimit-Policy`, which tell clients how they stand.
+    /// Whether all responses have the fields `RateLimit` and `RateLimit-Policy`, which tell clients how much they may still take.
     pub rate_limit_fields: bool,
 }
 
@@ -60,16 +60,16 @@ pub struct CorsConfig {
     /// Origins whose pages may read the gateway's own error responses, as `https://app.example`; `*` is every origin. Responses of
     /// upstreams are passed on as they are.
     pub origins: Vec<String>,
-    /// What becomes of preflight requests, which browsers send without credentials.
+    /// How preflight requests are treated, which browsers send without credentials.
     pub preflights: Preflights,
 }
 
-/// What becomes of preflight requests.
+/// The treatment of preflight requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Preflights {
-    /// Their clients have to be identified, as those of other requests.
+    /// Preflight requests have to be authenticated as other requests.
     #[default]
     Authenticate,
     /// Preflight requests are passed on as anonymous requests.

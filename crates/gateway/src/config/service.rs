@@ -31,7 +31,8 @@ pub struct ServiceConfig {
     /// How many seats it has: how many ordinary requests its upstreams can work on at a time, or `auto`. The default is that of the gateway.
     #[serde(with = "limit::concurrency::optional", skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<Concurrency>,
-    /// What its limit has to know if that finds itself. The default of `stateFile` is a file beside `limit.stateFile`, with the service's name.
+    /// The settings of its limit if that finds itself. The default of `stateFile` is a file beside `limit.stateFile`, with the
+    /// service's name.
     #[serde(skip_serializing_if = "LimitConfig::is_default")]
     pub limit: LimitConfig,
 }
@@ -42,7 +43,7 @@ struct UpstreamEntry(UpstreamConfig);
 /// Reads one value, or a list of them.
 struct OneOrMany<T>(PhantomData<T>);
 
-/// What the pool of `upstreams` is called beside services.
+/// The name of the pool of `upstreams` beside services.
 pub(crate) const DEFAULT_SERVICE: &str = "default";
 
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::flow_control::BorrowingConfig;
 use super::{Problem, duration};
 
-/// A second configuration that decides about the same requests, and changes none of them unless `percent` says so. What is not said here is as it is
-/// in effect.
+/// A second configuration that decides about the same requests, and changes none of them unless `percent` says so. A setting that
+/// is absent here is that of the configuration in effect.
 ///
 /// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub struct ReturnIfConfig {
 // === impl ShadowConfig ===
 
 impl ShadowConfig {
-    /// What it has beside its objects.
+    /// The shadow's settings beside its objects.
     pub(crate) fn settings(&self) -> ShadowSettings {
         ShadowSettings { concurrency: self.concurrency, borrowing: self.borrowing.map(Into::into) }
     }
@@ -58,7 +58,7 @@ impl ShadowConfig {
         self.percent.map(|percent| CanarySettings { percent, borrowing, bounds })
     }
 
-    /// What is wrong with it.
+    /// The problems of these settings.
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut add = |field: &str, message: &str| problems.push(Problem::new(format!("shadow.{field}"), message));

@@ -1,4 +1,4 @@
-//! Levels and matches in the settings (SF-1): what they stand for, and what is wrong with them.
+//! Levels and matches in the settings (SF-1): the objects that they stand for, and their problems.
 
 use evenkeel::cost::CostUnit;
 use evenkeel_api::Preset;

@@ -20,7 +20,7 @@ pub enum UpstreamAddress {
     Unix(PathBuf),
 }
 
-/// What the address of a Unix socket begins with.
+/// The prefix of the address of a Unix socket.
 pub(super) const UNIX: &str = "unix:";
 /// The longest path that the system takes for a Unix socket.
 const UNIX_PATH_MAX: usize = 107;
@@ -93,13 +93,13 @@ impl UpstreamAddress {
         }
     }
 
-    /// What is put before every path, without a slash at the end.
+    /// The prefix of every path, without a slash at the end.
     pub(crate) fn path_prefix(&self) -> &str {
         self.url().map_or("", |url| url.path().trim_end_matches('/'))
     }
 }
 
-/// What is behind the labels of a service: `app.example` of `_http._tcp.app.example`.
+/// The domain of a service, after the labels for service and protocol: `app.example` of `_http._tcp.app.example`.
 fn domain_of(service: &str) -> &str {
     let mut rest = service;
     while let Some((label, behind)) = rest.split_once('.') {

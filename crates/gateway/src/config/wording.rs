@@ -1,13 +1,13 @@
-//! What is wrong with a value, in the words of settings instead of those of YAML.
+//! Errors about values, in the words of settings instead of those of YAML.
 
 use evenkeel_api::decode::Value;
 use evenkeel_api::spelling;
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
-/// What is wrong with a setting that is there twice, and what to do.
+/// The error for a setting that is there twice.
 pub(super) const DUPLICATE: &str = "appears twice; write it once, with all that belongs to it";
 
-/// What is wrong with what was found under this name, and what to do.
+/// The error for a value that was found under this name, with what to do.
 pub(super) fn message(error: &Error, field: &str, found: Option<&Value>) -> String {
     let error = error.without_snippet();
     let own = match (error, found) {

@@ -17,7 +17,7 @@ use crate::config::{AddressFamily, DnsConfig};
 use records::{Chain, ServiceRecord};
 use system::SystemSettings;
 
-/// What is looked up.
+/// A name to look up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LookupName {
     /// The addresses of a host.
@@ -161,7 +161,7 @@ impl Lookup {
         if addresses.is_empty() { Err(last) } else { Ok((addresses, ttl)) }
     }
 
-    /// What the system says, which knows names that are in no DNS.
+    /// The answer of the system, which knows names that are not in DNS.
     async fn addresses_of_system(&self, host: &str) -> Option<Vec<IpAddr>> {
         let found = tokio::net::lookup_host((host, 0)).await.ok()?;
         let addresses = self.chosen(found.map(|address| address.ip()).collect());
@@ -215,7 +215,7 @@ impl Lookup {
         Err(last)
     }
 
-    /// What the records of a name say, or those of the first name that it may be short for.
+    /// The records of a name, or of the first name that it may be short for.
     async fn search<T: HasRecords>(
         &self,
         name: &str,
@@ -234,7 +234,7 @@ impl Lookup {
                 }
                 Err(error) => error,
             };
-            // An answer that the name does not exist says least.
+            // An answer that the name does not exist is the least helpful one.
             if !matches!(error, LookupError::NoSuchName(_)) {
                 last = error;
             }

@@ -1,4 +1,4 @@
-//! What an answer says: the records of a name, through the names that it stands for.
+//! Reads an answer: the records of a name, through the names that it is an alias for.
 
 use std::net::IpAddr;
 use std::time::Duration;

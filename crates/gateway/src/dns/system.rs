@@ -1,4 +1,4 @@
-//! What the machine says about names: `/etc/resolv.conf` and `/etc/hosts`.
+//! The machine's own settings for names: `/etc/resolv.conf` and `/etc/hosts`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,7 +15,7 @@ pub(super) struct SystemSettings {
 const SETTINGS: &str = "/etc/resolv.conf";
 const HOSTS: &str = "/etc/hosts";
 const PORT: u16 = 53;
-/// As many of each as resolvers usually take.
+/// The most servers and domains that are used, as in other resolvers.
 const SERVERS_MAX: usize = 3;
 const SEARCH_MAX: usize = 32;
 const DOTS_MAX: usize = 15;

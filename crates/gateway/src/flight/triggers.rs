@@ -42,13 +42,13 @@ pub(crate) struct FlightTriggers {
 
 /// How long counters are compared for.
 const WINDOW: Duration = Duration::from_secs(10);
-/// Of fewer requests the 99th percentile says nothing.
+/// With fewer requests than this, the 99th percentile says nothing.
 const WAITS_MIN: u64 = 100;
 
 // === impl FlightTriggers ===
 
 impl FlightTriggers {
-    /// Looks at a reading at this time since any beginning. What is worth a dump now, if anything.
+    /// Looks at a reading. `now` is a time since any fixed moment. Returns the trigger that fires, if one does.
     pub(crate) fn look(
         &mut self,
         at: Duration,
@@ -153,7 +153,7 @@ mod tests {
         let rejected = |at: u64| at.saturating_sub(4).min(20) * 60;
         let readings = || (0..100).map(|at| TriggerReading { rejected: rejected(at), ..QUIET });
         assert_eq!(fired(readings(), &settings(600)), [(6, Trigger::Rejections(120))]);
-        // Rejections that were counted before the first look are none of its business.
+        // Rejections that were counted before the first look do not count.
         let old = (0..100).map(|_| TriggerReading { rejected: 1_000_000, ..QUIET });
         assert_eq!(fired(old, &settings(600)), []);
         let off = FlightTriggersConfig { rejections: 0, ..settings(600) };
@@ -167,7 +167,7 @@ mod tests {
         let at = |pause| fired(readings(), &settings(pause)).into_iter().map(|(at, _)| at).collect::<Vec<_>>();
         assert_eq!(at(10), [1, 51, 101, 151, 201, 251]);
         assert_eq!(at(120), [1, 151]);
-        // What holds all the time fires once, whatever the pause.
+        // A condition that holds all the time fires once, whatever the pause.
         let steady = (0..300).map(|at: u64| TriggerReading { rejected: at * 1000, ..QUIET });
         assert_eq!(fired(steady, &settings(10)).len(), 1);
     }

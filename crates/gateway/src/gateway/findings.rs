@@ -10,7 +10,7 @@ use evenkeel_engine::controller::Objects;
 /// With more objects than this, nothing is looked for.
 const OBJECTS_MAX: usize = 2000;
 
-/// What has been logged.
+/// The findings that have been logged.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Findings {
     told: Arc<Mutex<HashSet<(Rule, ObjectName)>>>,
@@ -30,7 +30,7 @@ impl Findings {
 
     fn log(&self, flow: &FlowControl) {
         let found = flow.findings();
-        // One look at a time: what is logged belongs together.
+        // One look at a time, so that the lines of one look stay together.
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let mut now = HashSet::new();
         for finding in found {

@@ -78,7 +78,7 @@ impl FlowControls {
         own.into_iter().chain(of_services.map(|(name, flow)| (flow.clone(), config.limit_of(name)))).collect()
     }
 
-    /// Lets these objects govern all, unless one has fewer seats than levels that have to have one.
+    /// Applies these objects to all flow controls, unless one of them has fewer seats than levels that have to have one.
     pub(super) fn apply(&self, objects: &Objects) -> Result<(), StartError> {
         let mut of_services = self.of_services();
         self.default.check_objects(objects)?;
@@ -149,7 +149,8 @@ impl FlowControls {
     }
 }
 
-/// With what an earlier run has learnt, if there is that. Without objects at first: those that never govern leave nothing behind in the metrics.
+/// A builder with the limit that an earlier run has learnt, if there is one. It has no objects: objects that never govern must
+/// not leave series in the metrics.
 fn builder(config: &Config, seats: Concurrency, learnt: Option<Learnt>) -> FlowControlBuilder {
     FlowControl::builder()
         .preset(config.preset)

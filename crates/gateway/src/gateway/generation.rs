@@ -1,4 +1,4 @@
-//! `Generation`: what follows from the settings. When they change, the next generation takes its place as a whole.
+//! `Generation`: everything that the gateway makes of its settings. When they change, the next generation replaces it as a whole.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::proxy::service_table::ServiceTable;
 use crate::proxy::upstream::{UpstreamSource, UpstreamTarget, look_up_all};
 use crate::tls::{ClientTls, Refresh, TlsError};
 
-/// What follows from the settings at one time. Requests keep the generation that they began with.
+/// Everything that the gateway makes of its settings at one time. Requests keep the generation that they began with.
 #[derive(Debug, Clone)]
 pub(crate) struct Generation {
     pub(crate) config: Arc<Config>,
@@ -40,9 +40,9 @@ pub(crate) struct ServicePool {
     /// The name of the service. Without services there is none.
     pub(crate) service: Option<Arc<str>>,
     pub(crate) flow: FlowControl,
-    /// What is known of its language models, if it has any.
+    /// The state of its language models, if it has any.
     pub(crate) llm: Arc<LlmService>,
-    /// What takes the place of the service's path.
+    /// The path that replaces that of the service.
     pub(crate) replace_path: Option<Box<str>>,
     /// Its upstreams in the settings, in their order.
     pub(crate) sources: Vec<Arc<UpstreamSource>>,
@@ -61,8 +61,8 @@ struct PoolConfig<'a> {
 // === impl Generation ===
 
 impl Generation {
-    /// Sets everything up. What is the same as before is taken over: identities with their caches, and upstreams with their
-    /// connections and their health.
+    /// Sets everything up. Parts whose settings are the same as before are taken over: identities with their caches, and
+    /// upstreams with their connections and their health.
     pub(crate) async fn open(
         config: Config,
         before: Option<&Self>,
@@ -172,7 +172,7 @@ impl Generation {
         }
     }
 
-    /// The ends of whoever writes the access log and exports spans.
+    /// The ends of the thread that writes the access log and of the task that exports spans.
     pub(crate) fn recorders(&self) -> impl Iterator<Item = Ended> {
         let access_log = self.access_log.as_ref().map(AccessLogWriter::ended);
         access_log.into_iter().chain(self.spans.as_ref().map(SpanExporter::ended))

@@ -1,4 +1,4 @@
-//! `Governing`: lets new objects govern, and notes what is different.
+//! `Governing`: applies new objects, and notes what has changed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::findings::Findings;
 use super::flow_controls::FlowControls;
 use crate::observe::metrics::{Edit, GatewayMetrics, ObjectChange};
 
-/// The objects that govern, and who is told of new ones.
+/// The objects that govern, and the parts that get new ones.
 #[derive(Debug)]
 pub(super) struct Governing {
     pub(super) flows: Arc<FlowControls>,
@@ -34,14 +34,14 @@ impl Governing {
     }
 }
 
-/// What is different.
+/// The differences between two sets of objects.
 pub(super) fn changes(before: &Objects, after: &Objects) -> Vec<ObjectChange> {
     let mut changes = changes_of("level", &before.priority_levels, &after.priority_levels);
     changes.extend(changes_of("flow schema", &before.flow_schemas, &after.flow_schemas));
     changes
 }
 
-/// What is different in the objects of a kind. The status of an object, and who changed it when, makes no difference.
+/// The differences between the objects of one kind. The status of an object, and who changed it when, does not count.
 fn changes_of<V, S: PartialEq>(
     kind: &'static str,
     before: &[Arc<Object<V, S>>],

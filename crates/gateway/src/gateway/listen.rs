@@ -17,17 +17,17 @@ pub(super) struct Listeners {
     pub(super) of_workers: Vec<Vec<Listening>>,
     /// Certificates and keys.
     pub(super) tls_files: Vec<Arc<dyn Refresh>>,
-    /// Of Unix sockets.
+    /// The files of Unix sockets.
     pub(super) socket_files: Vec<SocketFile>,
     /// Every socket once more, for a successor.
     pub(super) offered: Vec<ListenSocket>,
 }
 
-/// Where they listen.
+/// The addresses of the listeners.
 #[derive(Debug, Default)]
 pub(super) struct ListeningAddresses {
     pub(super) for_clients: Vec<SocketAddr>,
-    /// Where Envoy asks.
+    /// The addresses for Envoy.
     pub(super) for_envoy: Vec<SocketAddr>,
 }
 

@@ -57,9 +57,9 @@ pub struct Gateway {
     flows: Arc<FlowControls>,
     readiness: Readiness,
     addresses: ListeningAddresses,
-    /// Of the Unix sockets that it listens on.
+    /// The files of the Unix sockets that it listens on.
     socket_files: Vec<SocketFile>,
-    /// What a successor may take over, if there may be one.
+    /// The sockets that a successor may take over, if there may be one.
     offered: Vec<ListenSocket>,
     admin_address: Option<SocketAddr>,
     /// Whether the objects are those of the levels and matches in the settings.
@@ -78,7 +78,7 @@ pub struct Gateway {
     workers: Vec<WorkerThread>,
     /// Serves the admin endpoint.
     admin_pages: Vec<BackgroundTask>,
-    /// What runs on the caller's runtime.
+    /// Further tasks on the caller's runtime.
     _background: Vec<BackgroundTask>,
 }
 
@@ -89,7 +89,7 @@ const REPLACED_FLUSH_TIME: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct BackgroundTask(pub(crate) JoinHandle<()>);
 
-/// Why a gateway could not start: in one sentence what is wrong, and what to do.
+/// Why a gateway could not start. Each error says in one sentence what is wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -103,7 +103,7 @@ pub enum StartError {
     Listen {
         /// The address.
         address: ListenAddress,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// A name to listen on has no address.
@@ -113,7 +113,7 @@ pub enum StartError {
     Name {
         /// The name and the port.
         address: ListenAddress,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// A Unix socket cannot be listened on.
@@ -121,7 +121,7 @@ pub enum StartError {
     ListenUnix {
         /// The socket.
         address: ListenAddress,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// systemd passes a socket that the settings do not name.
@@ -138,7 +138,7 @@ pub enum StartError {
     ListenAdmin {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// The admin endpoint has no token that can be used.
@@ -152,7 +152,7 @@ pub enum StartError {
     AccessLog {
         /// The file; standard output if there is none.
         file: Option<PathBuf>,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// Spans cannot be exported.
@@ -181,7 +181,7 @@ pub enum StartError {
     SeatsOfService {
         /// The service.
         service: String,
-        /// What is missing.
+        /// The number of seats, and the levels that need one.
         error: TooFewSeats,
     },
 }
@@ -207,7 +207,7 @@ impl Gateway {
     /// Call it inside of a tokio runtime, which drives the flow control, the objects and the admin endpoint;
     /// requests have threads of their own.
     pub async fn start(config: Config, objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
-        // The future is large, and those of callers need not be.
+        // In a box: the future is large, and would make those of callers large.
         Box::pin(Self::start_on(config, objects, InheritedSockets::default())).await
     }
 
@@ -360,7 +360,7 @@ impl Gateway {
         self.admin_address
     }
 
-    /// Writes what the flight recorder has kept into its folder, as SIGUSR1 asks for. The log says what came of it.
+    /// Writes what the flight recorder has kept into its folder, as SIGUSR1 asks for. The log says whether that worked.
     pub async fn dump_flight(&self) {
         let (config, flows) = recorded_flows_of(self.generations.subscribe())();
         flight::dump_all(&config.flight_recorder, flows).await;
@@ -444,7 +444,7 @@ impl Gateway {
     }
 }
 
-/// Keeps what limits that find themselves have learnt, and asks services whether theirs may rise.
+/// Tasks for limits that find themselves: they keep the learnt limit in a file, and ask services whether the limit may rise.
 fn look_after_limits(flows: &FlowControls, config: &Config) -> Vec<BackgroundTask> {
     let look_after = |(flow, limit)| BackgroundTask(tokio::spawn(limit::look_after(flow, limit)));
     flows.finding(config).into_iter().map(look_after).collect()
@@ -502,12 +502,12 @@ fn open_address(listen: &ListenAddress, token: Option<&AdminToken>) -> Result<Op
     Ok(addresses.into_iter().find(|address| token.is_none() && !address.ip().to_canonical().is_loopback()))
 }
 
-/// The counters of the upstreams that there are, whenever they are asked for.
+/// A function that returns the counters of the present upstreams.
 fn upstreams_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> Vec<UpstreamReading> + Send> {
     Box::new(move || generations.borrow().upstreams().map(|upstream| upstream.reading()).collect())
 }
 
-/// The settings in effect, whenever they are asked for.
+/// A function that returns the settings in effect.
 fn settings_of(generations: watch::Receiver<Arc<Generation>>) -> SettingsInEffect {
     SettingsInEffect::new(move || {
         let generation = generations.borrow();
@@ -520,12 +520,12 @@ fn settings_of(generations: watch::Receiver<Arc<Generation>>) -> SettingsInEffec
     })
 }
 
-/// The flow controls that requests go through, whenever they are asked for.
+/// A function that returns the flow controls that requests go through.
 fn flows_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> Vec<ServiceFlow> + Send> {
     Box::new(move || services(&generations.borrow()))
 }
 
-/// The settings and the flow controls whose requests are recorded, whenever they are asked for.
+/// A function that returns the settings and the flow controls whose requests are recorded.
 fn recorded_flows_of(
     generations: watch::Receiver<Arc<Generation>>,
 ) -> impl Fn() -> (Arc<Config>, Vec<ServiceFlow>) + Send {
@@ -544,7 +544,7 @@ fn buffer_limit_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn(
     Box::new(move || generations.borrow().config.limits.buffer_bytes as u64)
 }
 
-/// Follows what the source says, for as long as there is something to say.
+/// Follows the files of the shadow for as long as the gateway runs.
 fn follow_shadow(files: ShadowFiles) -> BackgroundTask {
     BackgroundTask(tokio::spawn(files.follow()))
 }
@@ -617,7 +617,7 @@ impl Drop for BackgroundTask {
 // === impl StartError ===
 
 impl StartError {
-    /// What to do about an address that cannot be listened on, and that this flag chooses.
+    /// The advice on an address that cannot be listened on, and that this flag chooses.
     pub fn listen_advice(error: &io::Error, flag: &str) -> String {
         let cause = match error.kind() {
             io::ErrorKind::AddrNotAvailable => {
@@ -633,7 +633,7 @@ impl StartError {
         format!("{cause}choose another address with `{flag}`")
     }
 
-    /// What to do about a Unix socket that cannot be listened on.
+    /// The advice on a Unix socket that cannot be listened on.
     fn unix_advice(error: &io::Error) -> &'static str {
         match error.kind() {
             io::ErrorKind::AddrInUse => {

@@ -12,7 +12,7 @@ use crate::gateway::{BackgroundTask, Gateway, StartError, follow_shadow, look_af
 use crate::observe::{Ended, log};
 use crate::tls::keep_fresh;
 
-/// What came of new settings.
+/// The outcome of new settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Reconfigured {
@@ -22,7 +22,8 @@ pub struct Reconfigured {
     pub needs_restart: Vec<String>,
 }
 
-/// What cannot change without a restart: sockets, threads, the preset and where objects come from, the format of the log, and the fleet.
+/// The settings that cannot change without a restart: sockets, threads, the preset, the source of objects, the format of the log,
+/// and the fleet.
 const NEEDS_RESTART: [&str; 9] =
     ["listen", "extProc", "admin", "workers", "preset", "objects", "log.format", "takeoverSocket", "fleet"];
 
@@ -33,7 +34,7 @@ impl Gateway {
     /// served under them; requests that run keep those that they began with. If anything is wrong with them, nothing changes.
     pub async fn reconfigure(&mut self, mut config: Config) -> Result<Reconfigured, StartError> {
         let before = Arc::clone(&self.generations.borrow());
-        // Where objects come from stays as it is; levels and matches that are the objects may change.
+        // The source of objects stays the same; levels and matches may change if they are the objects.
         let may_change = self.follows_settings && config.short_form().is_some();
         let is_of_fleet =
             |name: &str| matches!(name, "concurrency" | "flowControl.borrowing") && before.config.fleet.is_some();
@@ -96,7 +97,7 @@ impl Gateway {
     }
 }
 
-/// Whether a setting is one of those, or a part of one.
+/// Whether a setting needs a restart, or is a part of one that does.
 fn needs_restart(name: &str) -> bool {
     let is = |fixed: &str| name.strip_prefix(fixed).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     NEEDS_RESTART.into_iter().any(is)
@@ -106,7 +107,7 @@ fn is_of_short_form(name: &str) -> bool {
     short::KEYS.iter().any(|key| name.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }
 
-/// What needs a restart stays as it is.
+/// Settings that need a restart keep their values.
 fn keep_fixed(before: &Config, config: &mut Config) {
     config.listen.clone_from(&before.listen);
     config.ext_proc.clone_from(&before.ext_proc);

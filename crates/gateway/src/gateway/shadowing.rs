@@ -12,7 +12,7 @@ use super::governing;
 use crate::config::ShadowConfig;
 use crate::objects::{DirectorySource, ObjectSource, ObjectsError};
 
-/// What the shadow is to be.
+/// The settings and the objects of the shadow.
 #[derive(Debug, Default)]
 pub(super) struct Shadowing {
     config: Option<ShadowConfig>,
@@ -27,7 +27,7 @@ impl Shadowing {
         Self { config: config.cloned(), of_files: None }
     }
 
-    /// Whether other objects of the source are another shadow: it has the objects in effect, or those of the mode `audit`.
+    /// Whether a change of the source's objects changes the shadow: it has the objects in effect, or those of the mode `audit`.
     pub(super) fn follows(&self, before: &Objects, after: &Objects) -> bool {
         match &self.config {
             Some(config) => config.objects.is_none(),
@@ -48,7 +48,7 @@ impl Shadowing {
         self.of_files = Some(objects);
     }
 
-    /// Lets these flow controls have the shadow, or none.
+    /// Starts the shadow on these flow controls, or ends it.
     pub(super) fn begin<'a>(
         &self,
         governing: &Objects,
@@ -76,7 +76,7 @@ impl Shadowing {
     }
 }
 
-/// Lets the shadow's objects have their part of the flows, if it is to have one.
+/// Starts a canary with the shadow's objects, if the settings ask for one.
 fn begin_canary(flow: &FlowControl, objects: &Objects, config: &ShadowConfig) {
     let begun = match config.canary() {
         Some(settings) => flow.canary(objects.clone(), settings),

@@ -29,7 +29,7 @@ use crate::proxy::worker::HostedConnection;
 use crate::timeouts::WriteTimeout;
 use crate::tls::ListenerTls;
 
-/// What is known of a connection before anything is read from it.
+/// A connection before anything is read from it.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) address: SocketAddr,

@@ -1,4 +1,5 @@
-//! `HostIdentity`: who sends the requests of a connection to a hosted service, and whom the connection counts for.
+//! `HostIdentity`: identifies the senders of requests on a connection to a hosted service, and the client that the connection
+//! counts for.
 
 use std::sync::Arc;
 

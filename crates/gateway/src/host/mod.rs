@@ -54,11 +54,11 @@ pub struct HostLimits {
     pub headers: usize,
     /// Streams at a time on one HTTP/2 connection.
     pub streams: u32,
-    /// From the connection, TLS included, or the end of a request, to the end of the next request's head.
+    /// The time from the connection, TLS included, or from the end of a request, to the end of the next request's head.
     pub head_time: Duration,
-    /// A response of which the client does not take anything.
+    /// How long a client may read nothing of a response.
     pub stall: Duration,
-    /// Requests that are running when the host is told to stop.
+    /// The time that requests have to end when the host is told to stop.
     pub drain: Duration,
 }
 
@@ -75,7 +75,7 @@ pub struct Host {
     proxy_protocol_from: Vec<Cidr>,
 }
 
-/// What connections are opened with.
+/// Everything that a new connection gets.
 #[derive(Debug)]
 struct Opening {
     tls: Option<Arc<ListenerTls>>,
@@ -87,10 +87,10 @@ struct Opening {
     stop: watch::Receiver<bool>,
 }
 
-/// Connections and requests that are refused, and how often that is worth a line of the log.
+/// Logs connections and requests that are refused, at a limited rate.
 #[derive(Debug, Clone, Default)]
 struct Refusals {
-    /// How often a client had too many connections.
+    /// How many connections were refused because their client had too many.
     count: Arc<AtomicU64>,
     warnings: Arc<Mutex<Throttle>>,
     denial_warnings: Arc<Mutex<Throttle>>,
@@ -151,7 +151,7 @@ impl Host {
         Ok(Self { acceptor, address, tls, identification, limits, refusals, proxy_protocol_from })
     }
 
-    /// Counts here what is refused because a client has too many connections.
+    /// Counts connections that are refused because their client has too many.
     #[must_use]
     pub fn count_refused(mut self, count: Arc<AtomicU64>) -> Self {
         self.refusals.count = count;

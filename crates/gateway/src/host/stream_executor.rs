@@ -93,7 +93,7 @@ where
     }
 }
 
-/// Says how long the body is that is not sent.
+/// Sets the length of the body that is not sent.
 fn say_length<B: Body>(response: &mut Response<B>) {
     if let Some(length) = response.body().size_hint().exact() {
         response.headers_mut().entry(CONTENT_LENGTH).or_insert(length.into());

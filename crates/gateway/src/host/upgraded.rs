@@ -8,7 +8,7 @@ use http::header::UPGRADE;
 use tokio::sync::mpsc;
 use tower_service::Service;
 
-/// What a service keeps for as long as it uses an upgraded connection: it is among the extensions of the request, and is
+/// A token that a service keeps for as long as it uses an upgraded connection. It is among the extensions of the request, and is
 /// never looked at.
 #[derive(Debug, Clone)]
 struct InUse {
@@ -26,7 +26,7 @@ pub(super) struct Upgradable<S> {
     in_use: InUse,
 }
 
-/// The service, and what tells when its last connection is no longer used. The service has to be dropped first.
+/// The service, and a handle that tells when its last connection is no longer used. The service has to be dropped first.
 pub(super) fn upgradable<S>(service: S) -> (Upgradable<S>, Unused) {
     let (connection, unused) = mpsc::channel(1);
     (Upgradable { service, in_use: InUse { _connection: connection } }, Unused(unused))

@@ -19,18 +19,18 @@ pub(crate) struct BufferPool {
     messages: RefCell<Vec<Box<Message>>>,
 }
 
-/// What a connection holds while a message is under way.
+/// The buffers that a connection holds while a message is under way.
 #[derive(Debug, Default)]
 pub(super) struct Message {
-    /// Where heads are kept that have been parsed.
+    /// The memory of parsed heads.
     pub(super) heads: HeadMemory,
-    /// What is to be written first.
+    /// The bytes to be written first.
     pub(super) output: Vec<u8>,
     /// How much of that has been written.
     pub(super) written: usize,
-    /// What is to be written after that. Large pieces are not copied.
+    /// The bytes to be written after those. Large pieces are not copied.
     pub(super) tail: Bytes,
-    /// And what ends them.
+    /// The end of that piece.
     pub(super) tail_end: &'static [u8],
 }
 
@@ -83,7 +83,7 @@ impl Message {
         self.written < self.output.len() || self.has_tail()
     }
 
-    /// What is to be written next, in three parts.
+    /// The bytes to be written next, in three parts.
     pub(super) fn unwritten(&self) -> [&[u8]; 3] {
         [&self.output[self.written..], &self.tail, self.tail_end]
     }

@@ -10,9 +10,9 @@ use super::head_memory::HeadMemory;
 /// How far a chunked body has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chunks {
-    /// At the line with the size of a chunk.
+    /// Before the line with the size of a chunk.
     Size,
-    /// Inside of a chunk, with so much left.
+    /// Inside of a chunk, with so many bytes left.
     Data(u64),
     /// At the end of the line after a chunk.
     DataEnd,
@@ -72,7 +72,7 @@ impl Chunks {
         }
     }
 
-    /// Whether the rest, as far as it is there, ends the body without another byte of data. Then it is taken.
+    /// Takes the end of the body, if the rest that has been read is that and no further data.
     pub(super) fn end_now(&mut self, input: &mut BytesMut) {
         if *self == Self::DataEnd && input.starts_with(b"\r\n0\r\n\r\n") {
             input.advance(7);
@@ -97,7 +97,7 @@ fn size_line(input: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
     };
     let line = input[..end].strip_suffix(b"\r").ok_or(FAULT)?;
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
-    // Some senders pad the size; nobody understands that as anything else.
+    // Some senders pad the size with spaces; all readers understand that in the same way.
     let digits = digits.trim_ascii_end();
     if digits.is_empty() || digits.len() > 15 || line.iter().any(|byte| *byte < b' ' && *byte != b'\t') {
         return Err(FAULT);

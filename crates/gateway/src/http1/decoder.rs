@@ -5,17 +5,17 @@ use http::HeaderMap;
 
 use super::chunks::{Chunks, take};
 
-/// How a body that arrives ends, and how far it has been read.
+/// Framing of an incoming body, and its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decoder(Kind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// After this many more bytes.
+    /// The body ends after this many more bytes.
     Length(u64),
-    /// After the last chunk.
+    /// The body ends after the last chunk.
     Chunked(Chunks),
-    /// When the connection closes.
+    /// The body ends when the connection closes.
     ToTheClose,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Decoded {
     End,
 }
 
-/// A body that is not one.
+/// The bytes are not a valid body; the text says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Malformed(pub(crate) &'static str);
@@ -62,7 +62,7 @@ impl Decoder {
         }
     }
 
-    /// The other end has closed. Whether the body is complete with that.
+    /// The other end has closed the connection. Returns whether the body is complete with that.
     pub(crate) fn close(&mut self) -> bool {
         if self.0 == Kind::ToTheClose {
             *self = Self::EMPTY;

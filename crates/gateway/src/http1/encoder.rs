@@ -7,14 +7,14 @@ use http::HeaderMap;
 
 use super::wire::Wire;
 
-/// How a body that leaves ends, and how far it has been written.
+/// Framing of an outgoing body, and its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoder {
-    /// After this many more bytes.
+    /// The body ends after this many more bytes.
     Length(u64),
-    /// After the last chunk.
+    /// The body ends after the last chunk.
     Chunked,
-    /// When the connection closes.
+    /// The body ends when the connection closes.
     ToTheClose,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Overrun;
 // === impl Encoder ===
 
 impl Encoder {
-    /// Adds a piece. Only if the wire is not full.
+    /// Adds a piece of the body. Call it only if the wire is not full.
     pub(crate) fn push(&mut self, piece: Bytes, wire: &mut Wire) -> Result<(), Overrun> {
         if piece.is_empty() {
             return Ok(());
@@ -47,7 +47,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Ends the body. Only if the wire is not full.
+    /// Ends the body. Call it only if the wire is not full.
     pub(crate) fn finish(self, trailers: Option<&HeaderMap>, wire: &mut Wire) -> Result<(), Overrun> {
         match self {
             Self::Length(0) | Self::ToTheClose => Ok(()),

@@ -62,7 +62,7 @@ impl<'a> Cutter<'a> {
         self.copy.slice(start.min(end)..end)
     }
 
-    /// The fields, and what sorts of them there are; or none if one has a name or a value that cannot be.
+    /// The fields, and what sorts of them there are; `None` if a field has an invalid name or value.
     pub(super) fn headers(
         &self,
         fields: &[httparse::Header<'_>],
@@ -73,7 +73,7 @@ impl<'a> Cutter<'a> {
             let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
             let sort = HeadFlags::of(&name);
             if sort == HeadFlags::CONNECTION && field.value.eq_ignore_ascii_case(b"keep-alive") {
-                // Many say so, and nobody has to take it out again.
+                // Many messages have this field, and it is passed on as it is.
                 flags |= HeadFlags::KEEP_ALIVE;
                 continue;
             }

@@ -31,16 +31,16 @@ impl HeadFlags {
     pub(crate) const EXPECT: Self = Self(1 << 6);
     /// `Content-Type`.
     pub(crate) const TYPE: Self = Self(1 << 7);
-    /// What other proxies have said of where the request comes from.
+    /// Fields in which proxies say where the request comes from.
     pub(crate) const PROVENANCE: Self = Self(1 << 8);
-    /// Others that are about one connection only.
+    /// Other fields that are about one connection only.
     const HOP: Self = Self(1 << 9);
     /// Fields that are about one connection only, and are never passed on.
     pub(crate) const OF_THE_CONNECTION: Self =
         Self(Self::CONNECTION.0 | Self::CODING.0 | Self::TE.0 | Self::UPGRADE.0 | Self::HOP.0);
-    /// Of a head that nobody has looked through: it may have all of them.
+    /// The flags of a head that has not been looked through: it may have all sorts.
     pub(crate) const ANY: Self = Self(u16::MAX);
-    /// Of a head without fields.
+    /// The flags of a head without fields.
     pub(crate) const NONE: Self = Self(0);
 
     /// What sort of field this is.

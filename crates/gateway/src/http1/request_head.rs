@@ -1,6 +1,6 @@
 //! `RequestHead`: the head of a request, read strictly.
 //!
-//! What two readers could understand differently is rejected, since the next reader is the upstream: two lengths, a length
+//! A head that two readers could understand differently is rejected, since the next reader is the upstream: two lengths, a length
 //! and chunks, two hosts, folded lines. `docs/decisions/0038-strict-http1.md` compares it with other readers.
 
 use std::mem::MaybeUninit;
@@ -54,7 +54,7 @@ const FIELDS_ON_STACK: usize = 128;
 // === impl RequestHead ===
 
 impl RequestHead {
-    /// Takes a head out of what has been read, or none if there is more to come. It is kept in the memory given.
+    /// Takes a head out of the bytes that have been read; `None` if it is not complete. It is kept in the memory given.
     pub(crate) fn take(
         input: &mut BytesMut,
         memory: &mut HeadMemory,
@@ -165,7 +165,7 @@ fn body(headers: &HeaderMap, version: Version) -> Result<Decoder, HeadFault> {
     }
 }
 
-/// Whether everybody will agree on what the request asks for, and of whom.
+/// Checks that all readers understand the target and the host in the same way.
 fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Version) -> Result<(), HeadFault> {
     let mut hosts = headers.get_all(HOST).iter();
     let host = hosts.next();

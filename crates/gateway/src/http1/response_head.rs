@@ -30,8 +30,8 @@ const BYTES_MAX: usize = 256 * 1024;
 // === impl ResponseHead ===
 
 impl ResponseHead {
-    /// Takes the head of the response to a request with this method, or none if there is more to come. It is kept in the
-    /// memory given.
+    /// Takes the head of the response to a request with this method; `None` if it is not complete. It is kept in the memory
+    /// given.
     pub(crate) fn take(
         input: &mut BytesMut,
         memory: &mut HeadMemory,

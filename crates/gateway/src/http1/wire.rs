@@ -1,4 +1,4 @@
-//! `Wire`: a connection with what has been read and not parsed yet, and what is to be written.
+//! `Wire`: a connection with the bytes that have been read and not parsed yet, and those to be written.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::net::{Stream, WriteNow};
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) stream: Stream,
-    /// What has been read, and is not parsed yet.
+    /// Bytes that have been read and not parsed yet.
     pub(crate) input: BytesMut,
     message: Option<Box<Message>>,
     pool: Rc<BufferPool>,
@@ -28,7 +28,7 @@ const READ_MIN: usize = 4 * 1024;
 const READ_MAX: usize = 64 * 1024;
 /// Pieces up to this length are copied, so that they leave together with what is around them.
 const COPY_MAX: usize = 4 * 1024;
-/// When so much waits to be written, nothing is added.
+/// When so many bytes wait to be written, nothing is added.
 const OUTPUT_MAX: usize = 32 * 1024;
 
 // === impl Wire ===
@@ -38,17 +38,17 @@ impl Wire {
         Self { stream, input: BytesMut::new(), message: None, pool: Rc::clone(pool), read_size: READ_MIN }
     }
 
-    /// Where messages are written to.
+    /// The buffer that messages are written to.
     pub(crate) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.message().output
     }
 
-    /// Where heads are kept.
+    /// The memory of parsed heads.
     pub(crate) fn heads(&mut self) -> &mut HeadMemory {
         &mut self.message().heads
     }
 
-    /// What has been read, and where heads are kept that are parsed out of it.
+    /// The bytes that have been read, and the memory for heads that are parsed out of them.
     pub(crate) fn input_and_heads(&mut self) -> (&mut BytesMut, &mut HeadMemory) {
         let message = self.message.get_or_insert_with(|| self.pool.take_message());
         (&mut self.input, &mut message.heads)
@@ -112,7 +112,7 @@ impl Wire {
             .map_or(0, |message| message.output.len() - message.written + message.tail.len() + message.tail_end.len())
     }
 
-    /// Adds a piece of a body, and what ends it. Only if it is not [full](Self::is_full).
+    /// Adds a piece of a body, and its end. Call it only if the wire is not [full](Self::is_full).
     pub(crate) fn push(&mut self, piece: Bytes, end: &'static [u8]) {
         let message = self.message();
         debug_assert!(!message.has_tail(), "nothing is added after a large piece");
@@ -124,7 +124,7 @@ impl Wire {
         }
     }
 
-    /// Writes what there is room for, although the system has not said that there is any: see
+    /// Writes as much as there is room for, although the system has not said that there is any: see
     /// [`EagerWrites`](crate::net::EagerWrites). Tells whether anything has moved.
     pub(crate) fn write_now(&mut self) -> bool {
         let unwritten = self.message.as_ref().map(|message| message.unwritten());

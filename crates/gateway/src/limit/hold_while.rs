@@ -15,8 +15,8 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How much a page may take.
 const LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(1), bytes: 4 << 20 };
 
-/// Asks the service again and again, and holds the limit down while the metric is above its number. A service that does not say has no
-/// opinion.
+/// Asks the service again and again, and holds the limit down while the metric is above its number. If the metric cannot be read,
+/// the limit is not held.
 pub(super) async fn hold_while(flow: &FlowControl, settings: &HoldWhile) {
     let HoldWhile { url, metric, above } = settings;
     let Ok(target) = url.parse::<Uri>() else { return };

@@ -12,7 +12,8 @@ use crate::config::LimitConfig;
 use hold_while::hold_while;
 use state_file::StateFile;
 
-/// What an earlier run has learnt, if there is a file of it. A file that cannot be used is named in a warning, and the limit starts anew.
+/// The limit that an earlier run has learnt, if there is a file of it. A file that cannot be used is named in a warning, and the
+/// limit starts anew.
 pub(crate) fn learnt(concurrency: &Concurrency, limit: &LimitConfig) -> Option<Learnt> {
     concurrency.auto()?;
     StateFile::new(limit)?.read()
@@ -34,7 +35,7 @@ pub(crate) async fn look_after(flow: FlowControl, limit: LimitConfig) {
     tokio::join!(held, kept);
 }
 
-/// Keeps what was learnt, as the gateway stops.
+/// Writes the learnt limit to its file, when the gateway stops.
 pub(crate) fn keep_now(flow: &FlowControl, limit: &LimitConfig) {
     if let Some(file) = StateFile::new(limit) {
         file.write_or_warn(flow);

@@ -11,7 +11,7 @@ fn value(metric: &str, line: &str) -> Option<f64> {
     let rest = line.trim_start().strip_prefix(metric)?;
     let rest = match rest.strip_prefix('{') {
         Some(labels) => labels.get(end_of_labels(labels)? + 1..)?,
-        // Another metric whose name begins in the same way is none of ours.
+        // The line may be of another metric whose name begins in the same way.
         None => rest.strip_prefix([' ', '\t'])?,
     };
     rest.split_ascii_whitespace().next()?.parse().ok().filter(|value: &f64| value.is_finite())

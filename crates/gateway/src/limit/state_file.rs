@@ -1,4 +1,4 @@
-//! `StateFile`: what a limit has learnt, on disk.
+//! `StateFile`: the file with the limit that was learnt.
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::config::LimitConfig;
 
-/// The file that keeps what a limit has learnt.
+/// The file with the limit that was learnt.
 #[derive(Debug, Clone)]
 pub(crate) struct StateFile(PathBuf);
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kept {
@@ -39,7 +39,7 @@ struct Attempt {
 
 /// The version of the format.
 const VERSION: u32 = 1;
-/// No file of ours is longer.
+/// A longer file is not a state file.
 const BYTES_MAX: usize = 4096;
 /// How often the gateway looks whether the limit is another.
 const LOOK: Duration = Duration::from_secs(1);
@@ -54,7 +54,7 @@ impl StateFile {
         limit.state_file.clone().map(Self)
     }
 
-    /// What it says; `None` with a warning if it says nothing that can be used, and without one if there is no file.
+    /// The limit in the file; `None` with a warning if the file cannot be used, and without one if there is no file.
     pub(crate) fn read(&self) -> Option<Learnt> {
         let path = self.0.display();
         match self.try_read() {
@@ -106,7 +106,7 @@ impl StateFile {
 
     /// Writes what the limit has learnt by now. Returns that; `None` if there is nothing, or with a warning if it cannot be written.
     pub(crate) fn write_or_warn(&self, flow: &FlowControl) -> Option<Learnt> {
-        // One at a time, and what is newest then: the gateway may stop while another thread writes.
+        // One thread at a time writes the newest limit: the gateway may stop while another thread writes.
         static WRITING: Mutex<()> = Mutex::new(());
         let _turn = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         let learnt = flow.learnt_limit()?;

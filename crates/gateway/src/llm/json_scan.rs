@@ -1,7 +1,7 @@
 //! `JsonScan`: finds a few values in JSON that arrives piece by piece, in constant memory.
 //!
-//! It is no validator. What is not JSON is not understood from there on, and nothing else happens. Values after the end of a document begin
-//! the next one, so that lines of JSON need nothing of their own.
+//! It is not a validator: after bytes that are not JSON, it understands nothing more and reports nothing. Values after the end of
+//! a document begin the next one, so lines of JSON need no special case.
 
 /// Reads JSON of any length. [`feed`](Self::feed) takes the bytes as they come, cut anywhere.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct JsonScan {
     unicode: u16,
 }
 
-/// Who is told what is found.
+/// Receives the values that are found.
 pub(super) trait JsonVisitor {
     /// A value that is no container, at one of the paths that are short enough.
     fn scalar(&mut self, path: &[Key], value: Scalar<'_>);
@@ -63,7 +63,7 @@ pub(super) enum Key {
     Message,
     Model,
     NumPredict,
-    /// What stands for a part of a prompt whose tokens are not in its text: images, sound, files, what was said before.
+    /// A name for a part of a prompt whose tokens are not in its text: images, sound, files, earlier messages.
     Opaque,
     Options,
     OutputTokens,
@@ -73,7 +73,7 @@ pub(super) enum Key {
     Response,
     Role,
     Stream,
-    /// What describes the request and is no prompt: its names may be any.
+    /// A name for a description of tools, which is not a prompt and may have any names inside.
     Tools,
     Type,
     Usage,
@@ -193,7 +193,7 @@ impl JsonScan {
         }
     }
 
-    /// Nothing follows: a number at the end of the bytes is complete.
+    /// The input ends: a number at the end of the bytes is complete.
     #[cfg(test)]
     fn finish(&mut self, visitor: &mut impl JsonVisitor) {
         if self.state == State::Literal {
@@ -238,7 +238,7 @@ impl JsonScan {
                 b'0'..=b'9' | b'a'..=b'z' | b'E' | b'+' | b'-' | b'.' => self.keep(&[byte]),
                 _ => {
                     self.end_literal(visitor);
-                    // What ends it means something itself.
+                    // The byte after a literal has a meaning of its own.
                     if self.state != State::Lost {
                         self.step(byte, visitor);
                     }

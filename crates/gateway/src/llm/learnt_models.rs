@@ -1,11 +1,11 @@
-//! `LearntModels`: what responses have told of each model: tokens for a byte of a prompt, tokens for an event, and tokens of responses
-//! (LM-1, LM-3).
+//! `LearntModels`: figures of each model, learnt from responses: tokens for a byte of a prompt, tokens for an event, and tokens
+//! of responses (LM-1, LM-3).
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is known of the models of a service. Only responses teach, so that requests cannot make it grow.
+/// The learnt figures of a service's models. Only responses add to them, so that requests cannot make the tables grow.
 #[derive(Debug, Default)]
 pub(crate) struct LearntModels(Mutex<Tables>);
 
@@ -38,7 +38,7 @@ struct Ratio {
     units: f64,
 }
 
-/// What is assumed of the tokens of a request.
+/// The assumed token rates of a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TokenRates {
     pub(crate) per_prompt_byte: f64,
@@ -56,7 +56,7 @@ const OUTPUT_KEPT: f64 = 7.0 / 8.0;
 // === impl TokenRates ===
 
 impl TokenRates {
-    /// As long as nothing is known: four bytes a token, and a token an event.
+    /// The rates of an unknown model: four bytes a token, and a token an event.
     pub(super) const UNKNOWN: Self = Self { per_prompt_byte: 0.25, per_event: 1.0, output: None };
 }
 

@@ -1,4 +1,4 @@
-//! `LlmService`: what is known of the models of one service, and of the tokens that its clients took.
+//! `LlmService`: the learnt figures of one service's models, and the tokens that its clients took.
 
 use super::learnt_models::LearntModels;
 use super::token_totals::TokenTotals;

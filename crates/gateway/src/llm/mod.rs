@@ -1,5 +1,5 @@
-//! Traffic of language models: what a request says of itself, and how many tokens its response has (LM). No I/O: bytes come in, counts
-//! come out, in constant memory whatever the bytes are.
+//! Traffic of language models: reads the facts in a request's body, and counts the tokens of its response (LM). No I/O: bytes
+//! come in, counts come out, in constant memory whatever the bytes are.
 
 mod json_scan;
 mod learnt_models;

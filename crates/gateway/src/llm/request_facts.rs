@@ -1,8 +1,8 @@
-//! `RequestFacts`: what the body of a request says of it: the model, how long the response may get, whether it is a stream (LM-1).
+//! `RequestFacts`: the facts in the body of a request: the model, how long the response may get, whether it is a stream (LM-1).
 
 use super::json_scan::{JsonScan, JsonVisitor, Key, Scalar};
 
-/// What the body of a request says, as far as it is there and is understood.
+/// The facts in the body of a request, as far as it has arrived and is understood.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestFacts {
     /// The name of the model; empty if it says none.

@@ -11,7 +11,7 @@ pub(crate) struct ResponseReader {
     seen: Seen,
 }
 
-/// What was found so far.
+/// The figures found so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Seen {
     pub(crate) usage: Usage,
@@ -22,7 +22,7 @@ pub(crate) struct Seen {
     document: Document,
 }
 
-/// What was found in the current document.
+/// The figures found in the current document.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Document {
     has_output_count: bool,
@@ -33,7 +33,7 @@ struct Document {
     kind: Kind,
 }
 
-/// What the `type` of an event says.
+/// The kind of an event, by its `type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Kind {
     #[default]
@@ -54,7 +54,7 @@ enum Framing {
     Events(Line),
 }
 
-/// Where in a line of server-sent events.
+/// The position in a line of server-sent events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
     /// So much of `data:` is there.
@@ -88,7 +88,7 @@ impl ResponseReader {
         self.framing != Framing::Document || self.seen.events > 1
     }
 
-    /// What was found so far.
+    /// The figures found so far.
     pub(crate) fn seen(&self) -> &Seen {
         &self.seen
     }
@@ -266,7 +266,7 @@ mod tests {
         {
             assert_eq!(figures(&read(SSE, body)), (0, 0, None, 0.0, None), "{body}");
         }
-        // A line that does not understand itself spoils no other.
+        // A malformed line does not affect other lines.
         assert_eq!(
             figures(&read(SSE, &("data: {\"usage\": [}\n\n".to_owned() + CHAT))),
             (2, 0, Some(100.0), 60.0, Some(7.0))

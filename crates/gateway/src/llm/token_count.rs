@@ -17,7 +17,7 @@ pub(crate) struct TokenCount {
     response: Response,
 }
 
-/// What is known of the response.
+/// The state of the response.
 #[derive(Debug)]
 enum Response {
     None,
@@ -69,14 +69,14 @@ impl Tokens {
         count.tokens()
     }
 
-    /// More of them.
+    /// Adds tokens.
     pub(super) fn add(&mut self, more: Self) {
         self.prompt += more.prompt;
         self.cached += more.cached;
         self.output += more.output;
     }
 
-    /// What they cost, if a cached token counts so much.
+    /// The cost of the tokens, if a cached token counts so much.
     pub(crate) fn cost(&self, cached_weight: f64) -> f64 {
         self.prompt - self.cached.min(self.prompt) * (1.0 - cached_weight) + self.output
     }
@@ -100,7 +100,7 @@ impl TokenCount {
         }
     }
 
-    /// Goes by what is known now: something may have been learnt while the request waited.
+    /// Looks the model's rates up again: something may have been learnt while the request waited.
     pub(super) fn look_up(&mut self, learnt: &LearntModels) {
         self.rates = learnt.rates(&self.model, &self.user);
     }
@@ -116,10 +116,11 @@ impl TokenCount {
         Some(self.output_max.map_or(output, |most| output.min(most)))
     }
 
-    /// What the request is expected to cost, given what requests of its kind have cost.
+    /// The expected cost of the request, given the cost of requests of its kind.
     pub(super) fn cost_expected(&self, of_kind: Option<f64>) -> f64 {
         let prompt = self.prompt_expected();
-        // What responses of the model had says more than what requests of the kind cost, and that more than a limit.
+        // The learnt length of the model's responses predicts better than the cost of requests of the kind, and that better than
+        // a limit.
         match (self.output_expected(), of_kind) {
             (Some(output), _) => prompt + output,
             (None, Some(of_kind)) => self.output_max.map_or(of_kind, |most| of_kind.min(prompt + most)).max(prompt),
@@ -133,14 +134,14 @@ impl TokenCount {
         self.response = reader.map_or(Response::Unreadable, |reader| Response::Read(Box::new(reader)));
     }
 
-    /// Some of the response passes. Whether it is counted at all.
+    /// A piece of the response passes. Returns whether the response is counted at all.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> bool {
         let Response::Read(reader) = &mut self.response else { return false };
         reader.feed(bytes);
         true
     }
 
-    /// The tokens so far. Of a response that cannot be read, it is assumed that it is as long as others.
+    /// The tokens so far. A response that cannot be read is assumed to be as long as others.
     pub(super) fn tokens(&self) -> Tokens {
         let seen = match &self.response {
             Response::Read(reader) => reader.seen(),
@@ -152,7 +153,7 @@ impl TokenCount {
         };
         let usage = &seen.usage;
         if self.is_whole_without_usage() {
-            // How long it is cannot be counted: the one event that it is may be of any length.
+            // Its length cannot be counted: it is a single event of any length.
             let output = self.output_expected().unwrap_or_default();
             return Tokens { prompt: self.prompt_expected(), cached: 0.0, output };
         }

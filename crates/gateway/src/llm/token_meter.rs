@@ -14,14 +14,14 @@ use super::llm_service::LlmService;
 use super::request_facts::RequestFacts;
 use super::token_count::{TokenCount, Tokens};
 
-/// A request of a language model. It goes with the request to the flow control, and everybody who logs it has it too.
+/// A request to a language model. It goes with the request to the flow control, and to the logs.
 pub(crate) struct LlmRequest {
     service: Arc<LlmService>,
     pub(crate) facts: RequestFacts,
     prompt_bytes: u64,
     cached_weight: f64,
     user: Box<str>,
-    /// What it has taken so far, once a response has begun.
+    /// The tokens that it has taken so far, once a response has begun.
     tokens: Mutex<Option<Tokens>>,
 }
 
@@ -38,9 +38,9 @@ struct TokenMeter {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// There is no response.
+    /// There is no response yet.
     Asked,
-    /// The model works.
+    /// The model generates a response.
     Generating,
     /// There is nothing to count: the server has refused.
     Refused,
@@ -68,7 +68,7 @@ impl LlmRequest {
         }
     }
 
-    /// What it has taken so far; none if there is no response.
+    /// The tokens that it has taken so far; `None` if there is no response.
     pub(crate) fn tokens(&self) -> Option<Tokens> {
         *self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -148,7 +148,7 @@ impl CostMeter for TokenMeter {
 
 impl Drop for TokenMeter {
     fn drop(&mut self) {
-        // A response that was cut off took what it had.
+        // A response that was cut off has taken the tokens that were generated.
         if let Some(tokens) = self.request.tokens() {
             self.stage = Stage::Ended;
             self.request.service.totals.add(&self.request.facts.model, &self.request.user, tokens);

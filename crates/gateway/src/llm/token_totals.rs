@@ -14,7 +14,7 @@ pub(crate) struct TokenTotals(Mutex<Sums>);
 #[derive(Debug, Default)]
 struct Sums {
     by_pair: HashMap<ModelAndUser, Sum>,
-    /// All that have no sum of their own, those that had one included.
+    /// The sum of all that have none of their own, those that once had one included.
     others: Option<Tokens>,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct TokenSeries {
 
 /// How many pairs of model and user are told apart.
 const SERIES_MAX: usize = 500;
-/// Whoever had no request for so long may lose the place to a newcomer.
+/// A user without a request for so long may lose the place to a newcomer.
 const QUIET: Duration = Duration::from_secs(3600);
-/// What all others are called.
+/// The name for all others together.
 const OTHERS: &str = "(others)";
 
 // === impl TokenTotals ===

@@ -2,10 +2,10 @@
 
 use super::json_scan::{Key, Scalar};
 
-/// The tokens of a request, as its server reports them; what comes later replaces what came before.
+/// The tokens of a request, as its server reports them; a later report replaces an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Usage {
-    /// The prompt, with or without what was cached: it depends on the API.
+    /// The tokens of the prompt, with or without the cached ones: that depends on the API.
     input: Option<f64>,
     /// The part of `input` that was cached.
     cached_in_input: f64,

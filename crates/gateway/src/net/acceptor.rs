@@ -14,7 +14,7 @@ use crate::observe::log::Throttle;
 #[derive(Debug)]
 pub(crate) struct Acceptor {
     listener: Listener,
-    /// For the log.
+    /// The name of the listener in log lines.
     name: String,
     open_files: OpenFiles,
     warnings: Throttle,
@@ -30,8 +30,8 @@ pub(crate) enum Accepted {
 
 /// When no descriptor is left, this is how long it waits for some to be closed.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often it looks for connections while it cannot be woken by them, for the lack of descriptors. What `make_room`
-/// closed has gone by then.
+/// How often it looks for connections while it cannot be woken by them, for the lack of descriptors. The descriptors that
+/// `make_room` closed are free by then.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(5);
 
 // === impl Acceptor ===

@@ -15,7 +15,7 @@ pub(crate) enum Listener {
     Unix(UnixListener),
 }
 
-/// The address of whoever connects to a Unix socket: a process of this machine.
+/// The address that a peer at a Unix socket counts for: it is a process of this machine.
 const THIS_MACHINE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 // === impl Listener ===
@@ -40,7 +40,7 @@ impl Listener {
         }
     }
 
-    /// For the log.
+    /// The name of the listener for log lines.
     pub(super) fn name(&self) -> String {
         let unknown = |_| "unknown".to_owned();
         match self {

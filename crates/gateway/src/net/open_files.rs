@@ -1,7 +1,7 @@
 //! The limit of open files. Every connection takes one, and health checks need some too.
 //!
-//! The system gives out the lowest descriptor that is free. So a connection with a high one tells that few are left, and
-//! whoever closes such a connection at once leaves the highest ones to others: the last quarter to connections to
+//! The system gives out the lowest descriptor that is free. So a connection with a high one tells that few are left, and by
+//! closing such a connection at once the gateway keeps the highest ones for other uses: the last quarter to connections to
 //! upstreams, without which clients cannot be served, and the last sixteenth to the admin endpoint.
 
 use std::io;

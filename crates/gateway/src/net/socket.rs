@@ -19,7 +19,7 @@ pub(crate) enum Socket {
 // === impl Socket ===
 
 impl Socket {
-    /// Small pieces leave at once. There is nothing else between two processes of one machine.
+    /// Sends small pieces at once. A Unix socket always does.
     pub(crate) fn set_nodelay(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.set_nodelay(true),
@@ -27,8 +27,8 @@ impl Socket {
         }
     }
 
-    /// When it is closed, the other end is told that something has gone wrong. A Unix socket has no other way to be closed
-    /// with something unread in it.
+    /// Makes closing the connection reset it, so that the other end notices a failure. A Unix socket does that by itself if it is
+    /// closed with unread bytes.
     pub(crate) fn set_zero_linger(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.set_zero_linger(),

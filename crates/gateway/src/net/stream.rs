@@ -26,7 +26,7 @@ pub(crate) struct Rewound {
     stream: Stream,
 }
 
-/// The other end has closed its half of the connection. Not all systems tell.
+/// The event that the other end has closed its half of the connection. Not all systems have it.
 #[cfg(target_os = "linux")]
 const HALF_CLOSED: PollFlags = PollFlags::RDHUP;
 #[cfg(not(target_os = "linux"))]
@@ -44,7 +44,7 @@ impl Stream {
         }
     }
 
-    /// Whether a connection that nobody uses is as it was left: open, and silent.
+    /// Whether an idle connection is as it was left: open, and without unread bytes.
     pub(crate) fn is_untouched(&mut self) -> bool {
         match self {
             Self::Plain(stream) => {
@@ -58,13 +58,13 @@ impl Stream {
         }
     }
 
-    /// When it is closed, the other end is told that something has gone wrong.
+    /// Makes closing the connection reset it, so that the other end notices a failure.
     pub(crate) fn reset_on_close(&self) {
         // If it fails, the connection is gone already.
         let _ = self.socket().set_zero_linger();
     }
 
-    /// Whether the other end has closed the connection or its half of it, also behind what has not been read.
+    /// Whether the other end has closed the connection or its half of it, even if there are unread bytes before the end.
     pub(crate) fn has_hung_up(&self) -> bool {
         let mut polled = [PollFd::new(self.socket(), HALF_CLOSED)];
         // If it fails there is nothing to see.
@@ -79,7 +79,7 @@ impl Stream {
         }
     }
 
-    /// Reads what is there to the end of the buffer, which must have room.
+    /// Reads available bytes to the end of the buffer, which must have room.
     pub(crate) fn poll_read_to(&mut self, context: &mut Context<'_>, buffer: &mut BytesMut) -> Poll<io::Result<usize>> {
         use std::future::Future;
         use tokio::io::AsyncReadExt;
@@ -92,7 +92,7 @@ impl WriteNow for Stream {
         let written = match self {
             Self::Plain(_) if bytes.is_empty() => return Ok(None),
             Self::Plain(stream) => SockRef::from(&*stream).send(bytes),
-            // What is encrypted already comes first; when that has left, the stream has room for more.
+            // Bytes that are encrypted already leave first; then the stream has room for more.
             Self::Tls(stream) if !stream.get_ref().1.wants_write() => return Ok(None),
             Self::Tls(stream) => match &mut **stream {
                 TlsStream::Client(stream) => {
@@ -163,7 +163,7 @@ impl AsyncWrite for Stream {
 // === impl Rewound ===
 
 impl Rewound {
-    /// The stream, with what has been read of it put back.
+    /// The stream, with the bytes that have been read put back.
     pub(crate) fn new(first: Bytes, stream: Stream) -> Self {
         Self { first, stream }
     }

@@ -12,9 +12,9 @@ use super::{NextObjects, ObjectSource, ObjectsError};
 
 /// A manifest, or a folder of manifests, that is watched for changes.
 ///
-/// The files of a folder are those whose names end in `.yaml`, `.yml` or `.json` and do not begin with a dot. What is
-/// saved is there after some 20 milliseconds. It is all or nothing: if anything is wrong with any of the files, the objects
-/// stay what they were. What stays the same is not told again, be it objects or an error.
+/// The files of a folder are those whose names end in `.yaml`, `.yml` or `.json` and do not begin with a dot. A saved change is
+/// noticed after some 20 milliseconds. It is all or nothing: if anything is wrong with any of the files, the objects stay the
+/// same. Objects or errors that stay the same are not returned again.
 ///
 /// ```no_run
 /// use evenkeel_gateway::objects::{DirectorySource, ObjectSource};
@@ -33,9 +33,9 @@ use super::{NextObjects, ObjectSource, ObjectsError};
 pub struct DirectorySource {
     changes: FileChanges,
     preset: Preset,
-    /// What was there at the last look.
+    /// The manifests at the last look.
     last: Option<Manifests>,
-    /// What was told of it.
+    /// The objects or the error that were returned for them.
     told: Option<Result<Objects, ObjectsError>>,
 }
 
@@ -103,7 +103,7 @@ impl DirectorySource {
                 self.changes.end_look(look);
                 Ok(manifests)
             }
-            // The runtime is ending, and there is nobody left to tell.
+            // The runtime is shutting down, so that nobody waits for this any more.
             Err(error) if error.is_cancelled() => std::future::pending().await,
             Err(error) => Err(ObjectsError(format!("{}: {error}", self.changes.path().display()))),
         }
@@ -116,7 +116,7 @@ impl ObjectSource for DirectorySource {
     }
 }
 
-/// Whether two outcomes are the same for whoever follows them, as after a change of a comment.
+/// Whether two outcomes have the same objects or the same error, as after a change of a comment.
 fn is_same(one: &Result<Objects, ObjectsError>, other: &Result<Objects, ObjectsError>) -> bool {
     match (one, other) {
         (Ok(one), Ok(other)) => one.priority_levels == other.priority_levels && one.flow_schemas == other.flow_schemas,

@@ -13,7 +13,7 @@ pub struct Fixed {
 // === impl Fixed ===
 
 impl Fixed {
-    /// These, and the mandatory levels.
+    /// A source of these objects and the mandatory levels.
     pub fn new(objects: Objects) -> Self {
         Self { given: Some(objects.with_mandatory_levels()) }
     }

@@ -17,7 +17,7 @@ use crate::config::is_settings;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Manifests {
     files: Vec<ManifestFile>,
-    /// What could not be read.
+    /// Errors about files that could not be read.
     faults: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
-//! Where the objects come from: flow schemas and priority levels.
+//! Sources of objects: flow schemas and priority levels.
 //!
-//! Where objects are given, those that the preset suggests are not added to them; the mandatory ones always are. Whoever wants
-//! some of the suggested objects puts them into a manifest.
+//! Where objects are given, those that the preset suggests are not added to them; the mandatory ones always are. To have some of
+//! the suggested objects, put them into a manifest.
 
 mod directory;
 mod fixed;
@@ -24,8 +24,8 @@ pub use settings::FromSettings;
 
 /// Where the objects come from: a folder of manifests, or an API server.
 pub trait ObjectSource: Send + 'static {
-    /// The objects to follow from now on. The first call returns at once with what there is; every later one waits until
-    /// there is something new. Called again after an error, it waits for the next change: what was there before is kept.
+    /// The objects to follow from now on. The first call returns at once with what there is; every later one waits until there is
+    /// something new. Called again after an error, it waits for the next change, and the earlier objects stay in effect.
     ///
     /// Dropping the future loses nothing.
     fn next(&mut self) -> NextObjects<'_>;
@@ -35,13 +35,13 @@ pub trait ObjectSource: Send + 'static {
         false
     }
 
-    /// What is known of the source while the gateway follows it; none if there is nothing to know.
+    /// The status of the source while the gateway follows it; `None` if it has none.
     fn status(&self) -> Option<Arc<dyn SourceStatus>> {
         None
     }
 }
 
-/// What is known of a source of objects at any time, for the admin endpoint. It does not wait for anything.
+/// The status of a source of objects, for the admin endpoint. Its methods never wait.
 pub trait SourceStatus: fmt::Debug + Send + Sync + 'static {
     /// Why the objects in effect may be out of date, if they may.
     fn stale(&self) -> Option<String>;
@@ -53,7 +53,7 @@ pub trait SourceStatus: fmt::Debug + Send + Sync + 'static {
     fn encode_metrics(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result;
 }
 
-/// What [`ObjectSource::next`] gives.
+/// The future of [`ObjectSource::next`].
 pub type NextObjects<'a> = Pin<Box<dyn Future<Output = Result<Objects, ObjectsError>> + Send + 'a>>;
 
 /// The objects could not be read. They stay what they were.

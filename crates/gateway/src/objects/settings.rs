@@ -11,7 +11,7 @@ pub struct FromSettings(Fixed);
 // === impl FromSettings ===
 
 impl FromSettings {
-    /// These at first, and the mandatory levels.
+    /// A source that begins with these objects and the mandatory levels.
     pub fn new(objects: Objects) -> Self {
         Self(Fixed::new(objects))
     }

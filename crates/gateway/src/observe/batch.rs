@@ -1,5 +1,5 @@
-//! `Batches`: gathers what a worker writes about its requests, and hands it over in large pieces. Nothing on the request path waits
-//! for whoever takes them: if that is too slow, items are lost and counted.
+//! `Batches`: gathers the log lines or spans of a worker, and hands them over in large pieces. Nothing on the request path waits
+//! for the consumer: if it is too slow, items are lost and counted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ pub(super) trait TakeBatches: fmt::Debug {
     fn note_lost(&self, items: u64);
 }
 
-/// The batch that is being filled, and who takes it.
+/// The batch that is being filled, and its consumer.
 #[derive(Debug)]
 pub(super) struct Batches<T: TakeBatches> {
     batch: Batch,
-    /// Whether there was no room for an item. There is none until somebody takes the batch.
+    /// Whether there was no room for an item, as until the consumer takes the batch.
     is_full: bool,
     taker: T,
 }
@@ -49,7 +49,7 @@ pub(super) struct QueuedBatch {
 
 /// A batch with so many bytes is handed over. Waking up another thread costs more than what it then does with a small one.
 pub(super) const BATCH_BYTES: usize = 64 * 1024;
-/// The memory of a batch that nobody has taken.
+/// The most memory of a batch that has not been taken.
 const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// The memory of all batches in a queue.
 const QUEUE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -82,7 +82,7 @@ impl<T: TakeBatches> Batches<T> {
         self.batch.bytes.shrink_to(BATCH_BYTES_MAX);
     }
 
-    /// Hands over what there is, and begins another batch. Whether it was taken.
+    /// Hands over the batch, and begins another one. Returns whether it was taken.
     pub(super) fn hand_over(&mut self) -> bool {
         if self.batch.items > 0 {
             if let Err(batch) = self.taker.take(std::mem::take(&mut self.batch)) {

@@ -1,9 +1,9 @@
-//! `Ended`: tells when a task or a thread has ended. Settings replace whoever writes the access log or exports spans; what the
-//! replaced ones still have must be waited for when the gateway shuts down.
+//! `Ended`: tells when a task or a thread has ended. New settings replace the writer of the access log or the exporter of spans;
+//! when the gateway shuts down, it waits for the lines and spans that the replaced ones still have.
 
 use tokio::sync::watch;
 
-/// Is kept by a task or a thread until it ends.
+/// A token that a task or a thread keeps until it ends.
 #[derive(Debug)]
 pub(super) struct Running {
     _dropped_at_the_end: watch::Sender<()>,
@@ -29,7 +29,7 @@ impl Ended {
         self.0.has_changed().is_err()
     }
 
-    /// Whether both are the end of the same.
+    /// Whether both are the end of the same task or thread.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.0.same_channel(&other.0)
     }

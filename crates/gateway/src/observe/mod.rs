@@ -1,4 +1,4 @@
-//! What operators see: the admin endpoint, metrics, the log, the access log, spans, and readiness.
+//! The views for operators: the admin endpoint, metrics, the log, the access log, spans, and readiness.
 
 pub mod access_log;
 pub mod admin;

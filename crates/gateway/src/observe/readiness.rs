@@ -12,7 +12,7 @@ pub struct Readiness(Arc<ReadinessState>);
 #[derive(Debug, Default)]
 struct ReadinessState {
     phase: AtomicU8,
-    /// Where the objects come from, if there is something to know of it.
+    /// The status of the source of objects, if it has one.
     source: OnceLock<Arc<dyn SourceStatus>>,
 }
 
@@ -51,12 +51,12 @@ impl Readiness {
         self.source()?.stale()
     }
 
-    /// What is known of where the objects come from.
+    /// The status of the source of objects.
     pub fn source(&self) -> Option<&dyn SourceStatus> {
         self.0.source.get().map(AsRef::as_ref)
     }
 
-    /// Where the objects come from. It never changes.
+    /// Sets the status of the source of objects. It never changes.
     pub fn set_source(&self, source: Arc<dyn SourceStatus>) {
         let _ = self.0.source.set(source);
     }

@@ -14,7 +14,7 @@ pub(super) enum Sampling {
 // === impl Sampling ===
 
 impl Sampling {
-    /// This part of all requests, from 0 to 1.
+    /// Chooses this part of all requests, from 0 to 1.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! `ServiceFlow`: the flow control of a service, and what several of them show together.
+//! `ServiceFlow`: the flow control of a service, and the figures of several of them together.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use evenkeel::status::{LevelFlows, Reading};
 
 /// The flow control of a service.
 ///
-/// Not `#[non_exhaustive]`: whoever runs the admin endpoint makes it.
+/// Not `#[non_exhaustive]`: code that runs the admin endpoint makes it.
 #[derive(Debug, Clone)]
 pub struct ServiceFlow {
     /// The name of the service. Without services there is none.
     pub service: Option<Arc<str>>,
-    /// What its requests go through.
+    /// The flow control that its requests go through.
     pub flow: FlowControl,
 }
 
 // === impl ServiceFlow ===
 
 impl ServiceFlow {
-    /// How people see a level beside those of other services: `shop/paying`.
+    /// The name of a level beside those of other services: `shop/paying`.
     fn shown(&self, level: &str) -> Arc<str> {
         match &self.service {
             Some(service) => format!("{service}/{level}").into(),

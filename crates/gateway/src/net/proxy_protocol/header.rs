@@ -1,4 +1,4 @@
-//! `Header`: what a header of the PROXY protocol says, of version 1 (text) or 2 (binary).
+//! `Header`: a parsed header of the PROXY protocol, of version 1 (text) or 2 (binary).
 //!
 //! A plain function of the bytes that have arrived. It allocates nothing.
 
@@ -14,7 +14,7 @@ pub(crate) struct Header {
     pub(crate) length: usize,
 }
 
-/// Why bytes are no header of the PROXY protocol.
+/// Why bytes are not a header of the PROXY protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidHeader {
     /// The bytes do not begin like a header.
@@ -92,7 +92,7 @@ impl Header {
             (3, 0..=2) => 216,
             _ => return Err(InvalidHeader::Family),
         };
-        // What a proxy says of itself is not read, whatever it is.
+        // The addresses of a proxy that speaks for itself are not read.
         if is_local {
             return Ok(Some(Self { client: None, length }));
         }
@@ -242,7 +242,7 @@ mod tests {
             assert_eq!(read(&[&bytes[..], b"GET /"].concat()), Ok(expected), "{bytes:?}");
             assert_eq!(read(&bytes[..15]), Ok(None));
         }
-        // What is not needed need not have arrived.
+        // Bytes that are not needed need not have arrived.
         let long = binary(0x21, 0x11, &[&ipv4[..], &vec![0; 60_000]].concat());
         assert_eq!(read(&long[..28]), Ok(Some((Some("192.0.2.7:50000".to_owned()), long.len()))));
         assert_eq!(read(&long[..27]), Ok(None));

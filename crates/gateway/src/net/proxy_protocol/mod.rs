@@ -1,7 +1,7 @@
 //! The PROXY protocol: a header in front of a connection, in which a TCP balancer says who has connected to it.
 //!
-//! The gateway never guesses whether there is a header: the sources that the settings name have to send it, and what others send is
-//! taken for a request.
+//! The gateway never guesses whether there is a header: the sources that the settings name have to send one, and bytes from other
+//! sources are taken for a request.
 
 mod header;
 
@@ -17,7 +17,7 @@ pub(crate) use header::{Header, InvalidHeader};
 /// Why there is no header.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoHeader {
-    /// The connection was closed before the first byte, as balancers do that only look whether a port is open.
+    /// The connection was closed before the first byte, as by balancers that only check whether a port is open.
     #[error("the connection was closed before its first byte")]
     Silent,
     #[error(transparent)]
@@ -50,7 +50,7 @@ pub(crate) async fn read_header(socket: &mut Socket) -> Result<Option<SocketAddr
     }
 }
 
-/// Reads so many bytes of which nothing is wanted.
+/// Reads so many bytes and drops them.
 async fn skip(socket: &mut Socket, mut left: usize) -> io::Result<()> {
     let mut ignored = [0; 256];
     while left > 0 {

@@ -4,11 +4,11 @@ use crate::observe::visible::is_visible;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Appends a string of JSON. What is not UTF-8 becomes U+FFFD.
+/// Appends a string of JSON. Bytes that are not UTF-8 become U+FFFD.
 pub(super) fn put_json(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     if text.iter().all(|byte| is_plain(*byte)) {
-        // Nearly all texts are.
+        // Nearly all texts are plain.
         out.extend_from_slice(text);
     } else {
         for chunk in text.utf8_chunks() {
@@ -21,7 +21,7 @@ pub(super) fn put_json(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends a value: as it is if nobody can mistake its end, and as a string of JSON otherwise.
+/// Appends a value: as it is if its end is unambiguous, and as a string of JSON otherwise.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     let is_word = !text.is_empty() && text.iter().all(|byte| is_plain(*byte) && !matches!(byte, b' ' | b'='));
     if is_word || text.starts_with(b"/") && text.iter().all(|byte| is_plain(*byte) && *byte != b' ') {

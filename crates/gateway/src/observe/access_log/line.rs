@@ -11,7 +11,7 @@ use evenkeel_engine::User;
 use super::escape::{put_json, put_text};
 use crate::llm::{Tokens, whole};
 
-/// What a line says of a request.
+/// A request as a line of the access log shows it.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct AccessLine<'a> {
@@ -33,7 +33,7 @@ pub struct AccessLine<'a> {
     pub headers: &'a [(Box<str>, Option<Box<str>>)],
     /// The flow schema and priority level, if the request got as far as the flow control and is limited by it.
     pub class: Option<LineClass<'a>>,
-    /// How long it took until it asked for a seat: until its body was there, mostly.
+    /// How long the request took until it asked for a seat: mostly the time until its body had arrived.
     pub receive: Duration,
     /// How long it waited for a seat.
     pub wait: Duration,
@@ -41,7 +41,7 @@ pub struct AccessLine<'a> {
     pub service: Duration,
     /// The status of the response; 499 if the client disconnected before there was one, 0 if another proxy alone knows it.
     pub status: u16,
-    /// How the gateway got to know of it, if another proxy forwards it: `ext_proc`.
+    /// The interface through which the gateway got the request, if another proxy forwards it: `ext_proc`.
     pub via: Option<&'a str>,
     /// Why it was rejected, if it was.
     pub rejected: Option<&'a str>,
@@ -57,9 +57,9 @@ pub struct AccessLine<'a> {
     pub bytes_out: u64,
     /// What it cost and was expected to, if that counts for its flow schema.
     pub cost: Option<RequestCost>,
-    /// What that is counted in.
+    /// The unit of that cost.
     pub cost_unit: Option<CostKind>,
-    /// What it asked of a language model, if it did.
+    /// The model and the tokens of a request to a language model.
     pub llm: Option<LineTokens<'a>>,
 }
 
@@ -77,7 +77,7 @@ pub struct LineTokens<'a> {
     pub output: Option<u64>,
 }
 
-/// Where a request belongs.
+/// The class of a request.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct LineClass<'a> {

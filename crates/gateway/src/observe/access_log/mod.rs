@@ -47,7 +47,7 @@ struct BatchedLines {
 // === impl AccessLog ===
 
 impl AccessLog {
-    /// None if there shall be none.
+    /// `None` if the access log is off.
     pub(crate) fn new(config: &LogConfig, writer: Option<&AccessLogWriter>) -> Option<Self> {
         let format = match config.access {
             AccessLogFormat::Off => return None,

@@ -1,4 +1,4 @@
-//! Where the lines of the access log go: a file that others may rename or delete, or standard output.
+//! `Output`: the destination of access log lines: a file that others may rename or delete, or standard output.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -13,19 +13,19 @@ use crate::observe::log::Throttle;
 #[derive(Debug)]
 pub(super) struct Output {
     lines: LineWriter<File>,
-    /// Where the file is looked for; none for standard output.
+    /// The path of the file; `None` for standard output.
     path: Option<PathBuf>,
-    /// When somebody looked last whether the file is still there.
+    /// When it was last checked that the file is still there.
     checked: Instant,
     throttle: Throttle,
 }
 
-/// What has become of some lines.
+/// The outcome of writing some lines.
 #[derive(Debug)]
 pub(super) struct Written {
-    /// How many are whole in the output.
+    /// How many lines were written as a whole.
     pub(super) lines: u64,
-    /// Why the others are not.
+    /// The error for the other lines.
     pub(super) result: io::Result<()>,
 }
 
@@ -36,7 +36,7 @@ struct LineWriter<W> {
     is_cut: bool,
 }
 
-/// How often somebody looks whether the file is still there.
+/// How often it is checked that the file is still there.
 pub(super) const CHECK_PERIOD: Duration = Duration::from_secs(1);
 
 // === impl Output ===
@@ -46,7 +46,7 @@ impl Output {
     pub(super) fn open(path: Option<&Path>) -> io::Result<Self> {
         let lines = match path {
             Some(path) => open(path)?,
-            // The standard library keeps a part of a line in a buffer, and then nobody knows how much was written.
+            // The standard library would keep a part of a line in a buffer, so that it were not known how much was written.
             None => LineWriter { to: io::stdout().as_fd().try_clone_to_owned()?.into(), is_cut: false },
         };
         Ok(Self { lines, path: path.map(Path::to_owned), checked: Instant::now(), throttle: Throttle::default() })
@@ -60,8 +60,8 @@ impl Output {
         }
     }
 
-    /// Opens the file again if somebody has renamed or deleted it, as tools do that rotate logs. An error means that lines
-    /// would be in no file.
+    /// Opens the file again if it was renamed or deleted, as by tools that rotate logs. An error means that lines would be in no
+    /// file.
     pub(super) fn follow(&mut self) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let opened = self.lines.to.metadata()?;
@@ -78,8 +78,8 @@ impl Output {
         match open(path) {
             Ok(lines) => self.lines = lines,
             Err(error) if is_deleted => return Err(error),
-            // The operator still has the file under its new name, so lines go there until the old name can be used again:
-            // better in a file that nobody expects than lost.
+            // The open file still exists under its new name, so lines go there until the old name can be used again: an
+            // unexpected file is better than lost lines.
             Err(error) => {
                 if self.throttle.may_log() {
                     let file = path.display();

@@ -71,7 +71,7 @@ impl AccessLogWriter {
         self.file.as_deref()
     }
 
-    /// By which all workers turn their instants into times of day.
+    /// The moment by which all workers turn their instants into times of day.
     pub(super) fn moment(&self) -> Moment {
         self.moment.current()
     }
@@ -117,7 +117,7 @@ impl TakeBatches for AccessLogWriter {
     }
 }
 
-/// Writes until nobody is left to send anything.
+/// Writes until all senders are gone.
 fn write_all(messages: &Receiver<Message>, mut output: Output, spare: &Spare, metrics: &AccessLogMetrics) {
     let mut throttle = Throttle::default();
     loop {

@@ -27,7 +27,7 @@ struct Question {
     uri: Uri,
     user: User,
     headers: HeaderMap,
-    /// Where it comes from.
+    /// The address that it comes from.
     address: IpAddr,
 }
 
@@ -36,7 +36,8 @@ const REPEATED_MAX: usize = 256;
 const USAGE: &str = "use ?method=GET&url=/path&user=NAME&group=GROUP&header=NAME:VALUE&address=ADDRESS, with percent-encoded values; `group` \
                      and `header` may be repeated";
 
-/// Explains one request at a time: the clauses of thousands of flow schemas take some milliseconds, and nobody is in a hurry.
+/// Explains one request at a time: the clauses of thousands of flow schemas take some milliseconds, and explanations are not
+/// urgent.
 static TURN: Semaphore = Semaphore::const_new(1);
 
 pub(super) async fn explain(Extract(state): Extract<AdminState>, RawQuery(query): RawQuery) -> Response {

@@ -13,7 +13,7 @@ use super::pages::AdminState;
 
 pub(super) const PATH: &str = "/debug/flight";
 
-/// So many seconds are dumped if nobody says how many.
+/// The seconds of a dump if the query does not say how many.
 const SECONDS_DEFAULT: u64 = 120;
 const USAGE: &str = "use ?seconds=120, and with several services &service=NAME";
 

@@ -1,7 +1,7 @@
 //! Which host names the admin endpoint serves.
 //!
-//! A web page can make a browser connect to the admin endpoint under the page's own name, by changing what that name
-//! resolves to (DNS rebinding), and read what comes back. The `Host` header tells: it has the name of the page.
+//! A web page can make a browser connect to the admin endpoint under the page's own name, by changing what that name resolves to
+//! (DNS rebinding), and read the responses. The `Host` header tells: it has the name of the page.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use http::header::HOST;
 #[derive(Debug, Clone)]
 pub(super) struct Hosts(Arc<[String]>);
 
-/// Whom a `Host` header names.
+/// The host that a `Host` header names.
 enum HostName {
     Address,
     /// In lower case, without the dot of the root.
@@ -25,7 +25,7 @@ enum HostName {
 
 /// Stands for every name.
 const ANY: &str = "*";
-/// What these show is no secret, and load balancers call them by all sorts of names.
+/// Paths that any host name may ask for: what they show is not secret, and load balancers use all sorts of names.
 pub(super) const HEALTH_CHECKS: [&str; 3] = ["/livez", "/readyz", "/healthz"];
 
 /// Answers requests for names that are not known with 421.
@@ -98,7 +98,7 @@ impl HostName {
     }
 }
 
-/// Nothing, or a colon and a port.
+/// Whether the text is empty, or a colon and a port.
 fn is_port(text: &str) -> bool {
     text.is_empty()
         || text.strip_prefix(':').is_some_and(|port| {

@@ -11,20 +11,20 @@ use crate::observe::ServiceFlow;
 
 /// The settings at one moment. They name files with secrets, but hold none.
 ///
-/// Not `#[non_exhaustive]`: whoever runs the admin endpoint makes it.
+/// Not `#[non_exhaustive]`: code that runs the admin endpoint makes it.
 #[derive(Debug, Clone)]
 pub struct InEffect {
     /// The settings.
     pub config: Arc<Config>,
     /// How requests are interpreted under them.
     pub rules: RequestRules,
-    /// Who sends requests under them, and from where.
+    /// How senders and their addresses are identified under them.
     pub identification: Arc<Identification>,
     /// The flow controls that requests go through. Without services there is one, without a name.
     pub services: Vec<ServiceFlow>,
 }
 
-/// Tells the settings in effect, whenever it is asked.
+/// A function that returns the settings in effect.
 #[derive(Clone)]
 pub struct SettingsInEffect(Arc<dyn Fn() -> InEffect + Send + Sync>);
 
@@ -52,7 +52,7 @@ impl InEffect {
 // === impl SettingsInEffect ===
 
 impl SettingsInEffect {
-    /// Asks this.
+    /// Settings that this function returns.
     pub fn new(settings: impl Fn() -> InEffect + Send + Sync + 'static) -> Self {
         Self(Arc::new(settings))
     }

@@ -32,12 +32,12 @@ pub use server::serve;
 pub(crate) use server::serve_on;
 pub use token::{AdminToken, AdminTokenError, TOKEN_VARIABLE};
 
-/// What the admin endpoint shows.
+/// The parts of a gateway that the admin endpoint shows.
 ///
-/// Not `#[non_exhaustive]`: whoever runs the admin endpoint makes it.
+/// Not `#[non_exhaustive]`: code that runs the admin endpoint makes it.
 #[derive(Debug, Clone)]
 pub struct Admin {
-    /// Whose metrics and dumps are shown.
+    /// The flow control whose metrics and dumps are shown.
     pub flow: FlowControl,
     /// The gateway's own metrics.
     pub metrics: GatewayMetrics,
@@ -45,9 +45,9 @@ pub struct Admin {
     pub readiness: Readiness,
     /// The settings in effect.
     pub settings: SettingsInEffect,
-    /// What the dashboard shows.
+    /// The frames of the dashboard.
     pub frames: Frames,
-    /// What clients have to send, if anything.
+    /// The token that clients have to send, if one is needed.
     pub token: Option<AdminToken>,
 }
 
@@ -88,7 +88,7 @@ impl Admin {
     }
 }
 
-/// No page of another origin may load anything from here, and no browser may guess what it is.
+/// Sets headers so that no page of another origin can load anything from here, and no browser guesses content types.
 async fn guard(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     for (name, value) in [

@@ -19,7 +19,7 @@ use crate::observe::frame::{Fleet, Limit};
 use crate::observe::metrics::register_source;
 use crate::observe::{Phase, ServiceFlow};
 
-/// What all pages share.
+/// The state that all pages share.
 #[derive(Debug, Clone)]
 pub(super) struct AdminState(Arc<Shown>);
 
@@ -29,7 +29,7 @@ struct Shown {
     registry: Registry,
 }
 
-/// How many flows of a level are shown if nobody says how many, and at most.
+/// How many flows of a level are shown if the query does not say how many, and the most.
 const FLOWS_DEFAULT: usize = 20;
 const FLOWS_MAX: usize = 64;
 
@@ -71,7 +71,7 @@ pub(super) async fn metrics(Extract(state): Extract<AdminState>, request: Header
     }
 }
 
-/// What every level is doing.
+/// The status of every level.
 pub(super) async fn status(Extract(state): Extract<AdminState>) -> Response {
     let Admin { flow, readiness, metrics, settings, .. } = &state.0.admin;
     let phase = match readiness.phase() {
@@ -174,7 +174,7 @@ pub(super) async fn alive(RawQuery(query): RawQuery) -> Response {
 pub(super) async fn ready(Extract(state): Extract<AdminState>, RawQuery(query): RawQuery) -> Response {
     let fleet = state.0.admin.flow.fleet_state();
     let verdict = match state.0.admin.readiness.phase() {
-        // Nothing that is sent here would start.
+        // Requests that are sent here would not start.
         Phase::Ready if fleet.as_ref().is_some_and(|fleet| fleet.footing == Footing::Nothing) => {
             Err("the fleet has given it no seats; is etcd away?")
         }
@@ -215,7 +215,7 @@ pub(super) async fn not_found() -> (StatusCode, &'static str) {
     (StatusCode::NOT_FOUND, "there is no such page; see / for the dashboard with links to all pages\n")
 }
 
-/// A health check in the form that those of Kubernetes have. `others` are the lines of further checks, which decide nothing.
+/// A health check in the form of Kubernetes. `others` are the lines of further checks, which do not change the verdict.
 fn health(query: Option<&str>, check: &str, verdict: Result<&str, &str>, others: &str) -> Response {
     let is_verbose = query.is_some_and(|query| {
         query.split('&').any(|parameter| parameter == "verbose" || parameter.starts_with("verbose="))

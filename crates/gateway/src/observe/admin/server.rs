@@ -20,13 +20,13 @@ use crate::net::{Acceptor, Listener, Socket};
 
 /// Connections at a time. One more closes another one.
 const CONNECTIONS_MAX: usize = 64;
-/// From the connection, or the end of a request, to the end of the next request's head.
+/// The time from the connection, or from the end of a request, to the end of the next request's head.
 const HEAD_TIME: Duration = Duration::from_secs(3);
 /// No connection lives longer, however slowly it reads.
 const CONNECTION_TIME: Duration = Duration::from_secs(300);
-/// A request has no business being longer.
+/// The longest head of a request.
 const HEAD_BYTES: usize = 16 * 1024;
-/// What the system keeps for a client that does not read.
+/// The bytes that the system keeps for a client that does not read.
 const UNSENT_BYTES: u32 = 16 * 1024;
 
 /// Serves on this listener for as long as the future lives. It is HTTP/1.1 without TLS.

@@ -1,4 +1,4 @@
-//! `GET /debug/shadow`: what requests would have got under the shadow's configuration (SH-3).
+//! `GET /debug/shadow`: the report on how requests would have fared under the shadow's configuration (SH-3).
 
 use axum::extract::State as Extract;
 use axum::response::{IntoResponse, Response};

@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     open: Mutex<BTreeMap<u64, Occupant>>,
-    /// Counts connections and requests: what has a lower number is older.
+    /// Counts connections and requests: the one with a lower number is older.
     events: AtomicU64,
 }
 
@@ -29,7 +29,7 @@ struct LastRequest(AtomicU64);
 #[derive(Debug)]
 struct Occupant {
     asked: Arc<LastRequest>,
-    /// None until its task has been started.
+    /// `None` until its task has been started.
     task: Option<AbortHandle>,
 }
 

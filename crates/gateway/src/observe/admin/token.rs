@@ -1,4 +1,4 @@
-//! The token of the admin endpoint: who has it may read everything, and who has not may only ask for the health.
+//! The token of the admin endpoint: clients with it may read everything, and others only the health checks.
 //!
 //! Programs send it as a bearer token. Browsers ask for it as a password, under any user name.
 
@@ -48,7 +48,7 @@ pub enum AdminTokenError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// Others can read the file.

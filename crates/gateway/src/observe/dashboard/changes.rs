@@ -12,7 +12,7 @@ use crate::observe::metrics::{Edit, ObjectChange};
 const EVENTS_MAX: usize = 16;
 /// Changes of the limit that follow each other within this time are one event.
 const LIMIT_CHANGES_MS: u64 = 10_000;
-/// A text names no more than this.
+/// The most names in a text.
 const NAMED_MAX: usize = 3;
 
 /// The last events, the latest first.

@@ -28,7 +28,7 @@ struct FrameStore {
     viewers: Arc<Semaphore>,
 }
 
-/// A frame, and its JSON once somebody wanted it.
+/// A frame, and its JSON once a viewer has asked for it.
 #[derive(Debug)]
 pub(super) struct Latest {
     frame: Frame,
@@ -43,7 +43,7 @@ pub struct Recording {
     sources: Sources,
 }
 
-/// Where a look finds what there is to see.
+/// The sources of a frame.
 pub(crate) struct Sources {
     /// The flow controls that requests go through.
     pub(crate) flows: Box<dyn Fn() -> Vec<ServiceFlow> + Send>,
@@ -54,11 +54,11 @@ pub(crate) struct Sources {
     pub(crate) buffer_limit: Box<dyn Fn() -> u64 + Send>,
 }
 
-/// No frame is longer than this, whatever there is to tell.
+/// The longest frame.
 const FRAME_BYTES_MAX: usize = 64 * 1024;
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Of so many levels, flows are looked at; and so many flows by each figure.
+/// How many levels show their flows, and how many flows by each figure.
 const LEVELS_WITH_FLOWS: usize = 10;
 const FLOWS_BY_FIGURE: usize = 8;
 /// Viewers at a time.
@@ -135,7 +135,7 @@ impl Recording {
         }
     }
 
-    /// Makes a frame of what there is to see now.
+    /// Makes a frame as of now.
     pub fn look(&mut self) {
         let Some(seen) = self.sources.observe(&self.recorder) else { return };
         let frame = self.recorder.record(seen, now_ms(), &mut self.frames.history());
@@ -151,13 +151,13 @@ impl Latest {
         !self.frame.levels.is_empty()
     }
 
-    /// The frame as an event, written by the first who asks.
+    /// The frame as an event, which is written when it is first asked for.
     pub(super) fn text(&self) -> Bytes {
         self.text.get_or_init(|| fitted(&self.frame)).clone()
     }
 }
 
-/// A frame as an event of bounded length. With hundreds of levels, what is needed least is left out.
+/// A frame as an event of bounded length. With hundreds of levels, the least important parts are left out.
 fn fitted(frame: &Frame) -> Bytes {
     let mut text = event("frame", frame);
     if text.len() <= FRAME_BYTES_MAX {
@@ -197,7 +197,7 @@ pub(crate) fn now_ms() -> u64 {
 // === impl Sources ===
 
 impl Sources {
-    /// None if there is nothing to see.
+    /// `None` if no flow control is there.
     fn observe(&self, recorder: &Recorder) -> Option<Observation> {
         let flows_of_services = (self.flows)();
         let reading = ServiceFlow::reading(&flows_of_services)?;

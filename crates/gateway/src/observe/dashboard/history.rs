@@ -6,7 +6,7 @@ use crate::observe::frame::{PastLevel, VERSION, rounded};
 
 /// How many intervals are remembered: ten minutes.
 pub(super) const INTERVALS_MAX: usize = 600;
-/// Of no more levels than this. With 16 bytes for each interval, all of them take 2.5 MB.
+/// How many levels are remembered. With 16 bytes for each interval, all of them take 2.5 MB.
 const LEVELS_MAX: usize = 256;
 
 /// The past of all levels.

@@ -45,7 +45,7 @@ pub(super) fn frame(before: Option<&Reading>, after: &Reading, time_ms: u64) -> 
 /// A frame names no more dangling flow schemas than this.
 const DANGLING_MAX: usize = 3;
 
-/// What is wrong with the objects themselves.
+/// The dangling flow schemas: the first of them, and how many there are.
 pub(super) fn dangling(reading: &Reading) -> (Vec<[String; 2]>, usize) {
     let named = reading.dangling.iter().take(DANGLING_MAX).map(|one| [one.schema.clone(), one.level.clone()]);
     (named.collect(), reading.dangling.len())
@@ -152,7 +152,7 @@ fn differences(before: &[u64; 14], after: &[u64; 14]) -> [u64; 14] {
     std::array::from_fn(|index| after[index].saturating_sub(before[index]))
 }
 
-/// Levels that borrow at once take seats from a pool, and nobody notes whose they were. Each level with idle seats to lend
+/// Levels that borrow at once take seats from a pool, and it is not recorded whose they were. Each level with idle seats to lend
 /// counts as the lender of its part.
 fn divide_lent(levels: &mut [Level]) {
     for level in levels.iter_mut().filter(|level| !level.is_exempt()) {

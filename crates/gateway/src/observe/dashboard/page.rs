@@ -27,7 +27,7 @@ struct Packed {
     gzip: Bytes,
 }
 
-/// Nothing but what comes from this address, and no script or style in the page itself.
+/// The content security policy: nothing from other addresses, and no script or style in the page itself.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -46,7 +46,7 @@ pub(crate) fn page(asset: Asset, request: &HeaderMap) -> Response {
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(ETAG, etag.clone());
     headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
-    // The browser asks each time whether it is still the same: after an update it is not.
+    // The browser asks each time whether the file is still the same: it changes with an update of the gateway.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }

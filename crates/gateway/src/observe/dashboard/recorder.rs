@@ -13,14 +13,14 @@ use super::interval;
 use crate::observe::frame::{Fleet, Frame, Limit, Objects, OutCause, Upstream, Usual, diagnose, rounded};
 use crate::observe::metrics::ObjectChange;
 
-/// What there is to see at one moment.
+/// The state of a gateway at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Observation {
     pub(crate) reading: Reading,
-    /// Of the levels with the most to tell, those first.
+    /// The flows of the busiest levels, in that order.
     pub(crate) flows: Vec<LevelFlows>,
     pub(crate) upstreams: Vec<UpstreamReading>,
-    /// Since the last look.
+    /// Changes of objects since the last look.
     pub(crate) object_changes: BTreeSet<ObjectChange>,
     pub(crate) objects_refused: u64,
     pub(crate) settings_applied: u64,
@@ -54,7 +54,7 @@ pub(crate) struct UpstreamReading {
     pub(crate) in_flight: u64,
     /// How many responses have begun.
     pub(crate) responses: u64,
-    /// Of how many the latency was measured, and their sum.
+    /// The responses whose latency was measured: their number, and the sum of their latencies.
     pub(crate) timed: u64,
     pub(crate) latency_sum_ns: u64,
     /// Responses that say that it failed, and requests that failed because of it.
@@ -81,14 +81,14 @@ const FRAMES_MAX: usize = 10;
 const FLEET_STEPS_MAX: usize = 8;
 /// How many decisions of the limit are in a frame: those of the last seconds, and some of before.
 const LIMIT_STEPS_MAX: usize = 20;
-/// Differences below this are nobody's concern: a second's worth of requests, and milliseconds.
+/// Differences below these do not matter: in requests a second, and in milliseconds.
 const DEMAND_SLACK: f64 = 10.0;
 const LATENCY_SLACK_MS: f64 = 2.0;
 
 // === impl Recorder ===
 
 impl Recorder {
-    /// The levels that were busiest since the last look: whose flows there is the most to tell of.
+    /// The levels that were busiest since the last look, whose flows are shown.
     pub(super) fn busiest<'a>(&self, reading: &'a Reading, count: usize) -> Vec<&'a str> {
         let weight = |level: &LevelReading| {
             let before = self.before.as_ref().and_then(|before| before.reading.level(&level.name));

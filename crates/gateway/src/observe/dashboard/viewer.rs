@@ -23,7 +23,7 @@ pub struct TooManyViewers;
 /// A stream of server-sent events.
 pub struct Viewer {
     frames: Frames,
-    /// What is sent next without waiting.
+    /// The part that is sent next without waiting.
     next: NextPart,
     /// Waits for the next frame.
     waiting: Pin<Box<dyn Future<Output = Option<Receiver>> + Send>>,

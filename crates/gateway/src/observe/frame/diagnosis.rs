@@ -1,7 +1,7 @@
 //! The diagnosis: what the last frames mean, in one sentence.
 //!
-//! What fails comes before what is slow, and upstreams come before flow control: requests that wait because an upstream hangs are
-//! no matter of seats.
+//! Failures come before slowness, and upstreams come before flow control: if requests wait because an upstream hangs, seats are
+//! not the cause.
 
 mod levels;
 mod setup;
@@ -13,12 +13,12 @@ use levels::Levels;
 
 /// How many frames a diagnosis is about. One bad second in ten is worth a word, and a sentence that changes every second is not.
 const FRAMES: usize = 10;
-/// What has not happened in so many frames is over.
+/// A trouble that has not occurred in so many frames is over.
 const QUIET: usize = 3;
-/// Fewer requests a second than this that fail or are rejected are nobody's concern.
+/// Fewer failed or rejected requests a second than this do not matter.
 const RATE_MIN: f64 = 0.1;
 
-/// What the last of these frames means, with those before it. The latest is the last.
+/// The diagnosis of the last of these frames, given those before it. The last frame is the latest.
 pub fn diagnose(frames: &[Frame]) -> Diagnosis {
     let frames = &frames[frames.len().saturating_sub(FRAMES)..];
     let Some(last) = frames.last() else { return Diagnosis::default() };

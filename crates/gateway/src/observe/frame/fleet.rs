@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::is_default;
 
-/// How a server stands in the fleet with which it shares the seats of its service (FL-14).
+/// The state of a server in the fleet with which it shares the seats of its service (FL-14).
 ///
 /// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Fleet {
     pub in_use: u64,
     /// The seats that it keeps when it is cut off from etcd.
     pub floor: u64,
-    /// What it lives on: `grant`, `floor` or `nothing`.
+    /// What its seats come from: `grant`, `floor` or `nothing`.
     pub footing: String,
     /// The seats of the service, all instances together.
     pub total: u64,
@@ -57,7 +57,7 @@ pub struct FleetChange {
 // === impl Fleet ===
 
 impl Fleet {
-    /// How an instance stands at a time, in milliseconds since 1970, with so many of the latest changes.
+    /// The state of an instance at a time, in milliseconds since 1970, with so many of the latest changes.
     pub fn new(state: &FleetState, time_ms: u64, steps_max: usize) -> Self {
         let change = |step: &FleetStep| FleetChange {
             number: step.number,
@@ -81,7 +81,7 @@ impl Fleet {
         }
     }
 
-    /// How it stands, in one phrase.
+    /// The state in one phrase.
     pub fn phrase(&self) -> String {
         let Self { service, seats, total, instances, footing, .. } = self;
         match footing.as_str() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{is_default, short};
 
-/// A priority level: its seats, what waits for them, and who uses them.
+/// A priority level: its seats, the requests that wait for them, and the flows that use them.
 ///
 /// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -149,7 +149,7 @@ pub struct Schema {
     pub flow_rate: Option<FlowRate>,
 }
 
-/// The rate of the flows of a schema, and what waits for it.
+/// The rate of the flows of a schema, and the requests that wait for it.
 ///
 /// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -191,15 +191,15 @@ pub struct Flow {
     /// Requests of the flow that wait at the end of the interval.
     #[serde(skip_serializing_if = "is_default")]
     pub queued: i64,
-    /// How long the one of them has waited that has waited longest.
+    /// How long the oldest of them has waited.
     #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub queued_ms: f64,
-    /// What its requests cost that have ended, for each unit that costs are counted in.
+    /// The costs of its requests that have ended, for each unit that they were counted in.
     #[serde(skip_serializing_if = "is_default")]
     pub costs: Vec<FlowCost>,
 }
 
-/// What the requests of a flow cost within the last minute.
+/// The cost of the requests of a flow within the last minute.
 ///
 /// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -221,10 +221,10 @@ pub struct FlowCost {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Delay {
-    /// Who waited: an index of [`Level::flows`].
+    /// The flow that waited: an index of [`Level::flows`].
     pub waiter: usize,
-    /// Who held the seats: an index of [`Level::flows`], the same as `waiter` for its own requests; `None` for all flows that
-    /// are not listed.
+    /// The flow that held the seats: an index of [`Level::flows`], the same as `waiter` for its own requests; `None` for all
+    /// flows that are not listed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub by: Option<usize>,
     /// For how long, summed over all its requests.

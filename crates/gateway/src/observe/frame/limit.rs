@@ -15,9 +15,9 @@ pub struct Limit {
     pub seats: f64,
     /// The number in effect: that of a trial or a probe, or with room for bursts.
     pub applied: u32,
-    /// The bounds; the lower one is also what the levels need.
+    /// The lower bound, or the fewest seats that the levels need if that is more.
     pub least: u32,
-    /// See `least`.
+    /// The upper bound.
     pub most: u32,
     /// Whether it was found, in this run or an earlier one.
     pub is_known: bool,
@@ -92,7 +92,7 @@ impl Limit {
         }
     }
 
-    /// Why it is what it is, in one sentence: the latest decision that says so.
+    /// Why the limit has its value, in one sentence: the latest decision that says so.
     pub fn because(&self) -> &str {
         self.steps.last().map_or("nothing has been tried yet: no request had to wait for long", |step| &step.text)
     }

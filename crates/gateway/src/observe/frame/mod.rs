@@ -1,8 +1,8 @@
 //! Frames: what the dashboard and `evenkeel top` show of one moment.
 //!
-//! A [`Frame`] tells of an interval, usually a second: what happened in it, and how things stand at its end. It is complete by
-//! itself, so that a slow reader can skip frames. The stream of the admin endpoint begins with [`PastLevel`]s, one for each
-//! level, and goes on with frames.
+//! A [`Frame`] is about an interval, usually a second: what happened in it, and the state at its end. It is complete by itself,
+//! so that a slow reader can skip frames. The stream of the admin endpoint begins with [`PastLevel`]s, one for each level, and
+//! goes on with frames.
 //!
 //! Fields with their default value are left out of the JSON: a frame of 200 levels is to fit into 64 KB.
 
@@ -54,14 +54,14 @@ pub struct Frame {
     /// The last events, the latest first. Frames repeat them, so that none is missed by a reader who skips frames.
     #[serde(default, skip_serializing_if = "is_default")]
     pub events: Vec<Event>,
-    /// What is wrong with the objects and the store, if anything is.
+    /// Problems of the objects and the store, if there are any.
     #[serde(default, skip_serializing_if = "is_default")]
     pub objects: Objects,
-    /// What all this means.
+    /// The diagnosis.
     pub diagnosis: Diagnosis,
 }
 
-/// What is wrong with the objects that govern the server, and with their store.
+/// Problems of the objects that govern the server, and of their store.
 ///
 /// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -129,7 +129,7 @@ pub struct Server {
     pub has_shadow: bool,
 }
 
-/// What a frame means, in one sentence.
+/// A frame's meaning, in one sentence.
 ///
 /// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

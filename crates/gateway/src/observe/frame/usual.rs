@@ -1,4 +1,4 @@
-//! What a number usually is, and since when it has been different.
+//! `Usual`: the usual value of a number, and since when it has been different.
 
 use std::collections::VecDeque;
 
@@ -20,14 +20,14 @@ const RECENT: usize = 5;
 const SLOW: u32 = 60;
 /// How many intervals it takes to know what is usual.
 const SEEN_MIN: u32 = 10;
-/// From this on, what is different is usual.
+/// After this time, a different value becomes the usual one.
 const ADOPTED_AFTER_MS: u64 = 600_000;
 
 // === impl Usual ===
 
 impl Usual {
-    /// An interval has ended, in which values with that sum and count were seen. `slack` is what is too little to matter.
-    /// With `is_frozen`, the usual value stands still.
+    /// An interval has ended, in which values with that sum and count were seen. Differences below `slack` do not matter. With
+    /// `is_frozen`, the usual value stands still.
     pub fn note(&mut self, time_ms: u64, sum: f64, count: f64, slack: f64, is_frozen: bool) {
         self.recent.push_back((sum, count));
         if self.recent.len() > RECENT {
@@ -55,7 +55,7 @@ impl Usual {
         (count > 0.0).then(|| sum / count)
     }
 
-    /// What it usually is, if that is known.
+    /// The usual value, if it is known.
     pub fn before(&self) -> Option<f64> {
         self.value.filter(|_| self.seen >= SEEN_MIN)
     }

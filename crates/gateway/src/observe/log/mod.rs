@@ -28,7 +28,7 @@ pub enum LogError {
     /// The filter makes no sense.
     #[error("log.filter: {0}")]
     Filter(String),
-    /// Another part of the program has set up a log before.
+    /// Another part of the program has set up a log already.
     #[error("the log of this process is already set up; set it up only once")]
     Taken,
 }

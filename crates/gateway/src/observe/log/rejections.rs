@@ -19,17 +19,17 @@ pub struct RejectionLog {
     untold: AtomicU64,
 }
 
-/// What a line says of a request that the flow control rejected.
+/// A request that the flow control rejected, as a line shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RejectedRequest<'a> {
     /// The id that the client got with the response.
     pub request_id: &'a str,
-    /// Who asked.
+    /// The user.
     pub user: &'a str,
-    /// How.
+    /// The method.
     pub method: &'a str,
-    /// For what; a query is not written, since it may hold secrets.
+    /// The path; a query is not written, since it may hold secrets.
     pub path: &'a str,
     /// The flow schema that the request belonged to.
     pub flow_schema: &'a str,
@@ -41,23 +41,23 @@ pub struct RejectedRequest<'a> {
     pub retry_after: Duration,
 }
 
-/// What a line says of a request that was not authenticated. The credential is never in it.
+/// A request that was not authenticated, as a line shows it. The credential is never in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeniedRequest<'a> {
     /// The id that the client got with the response.
     pub request_id: &'a str,
-    /// Who sent it.
+    /// The address of the client.
     pub client: IpAddr,
-    /// How.
+    /// The method.
     pub method: &'a str,
-    /// For what; a query is not written, since it may hold secrets.
+    /// The path; a query is not written, since it may hold secrets.
     pub path: &'a str,
-    /// Why nobody knows who sent it.
+    /// Why the request was not authenticated.
     pub reason: &'a str,
 }
 
-/// What happens to one rejection.
+/// The treatment of one rejection.
 #[derive(Debug, PartialEq, Eq)]
 enum Turn {
     /// The rejection gets its line, after one about those that were only counted, if there are any.
@@ -69,7 +69,7 @@ enum Turn {
 // === impl RejectionLog ===
 
 impl RejectionLog {
-    /// With the limit of the settings.
+    /// A log with the limit of the settings.
     pub fn new(config: &LogConfig) -> Self {
         Self {
             per_second: AtomicU32::new(config.rejections_per_second),
@@ -79,7 +79,7 @@ impl RejectionLog {
         }
     }
 
-    /// With the limit of these settings from now on.
+    /// Sets the limit to that of these settings.
     pub fn set_limit(&self, config: &LogConfig) {
         self.per_second.store(config.rejections_per_second, Ordering::Relaxed);
     }

@@ -21,7 +21,7 @@ pub(super) struct GatewayCollector(pub(super) GatewayMetrics);
 #[derive(Debug)]
 pub(super) struct IdentityCollector(pub(super) IdentityCounts);
 
-/// Writes what is known of where the objects come from.
+/// Writes the metrics of the source of objects.
 #[derive(Debug)]
 pub(super) struct SourceCollector(pub(super) Readiness);
 

@@ -1,7 +1,7 @@
 //! The gateway's own metrics, beside those of the flow control.
 //!
-//! Every worker has counters of its own, on cache lines of their own, and adds to them without a lock and without waiting
-//! for anybody. They are added up when somebody looks.
+//! Every worker has counters of its own, on cache lines of their own, and adds to them without a lock and without waiting for
+//! anybody. They are added up at a scrape.
 
 mod access_log;
 mod catalogue;
@@ -36,7 +36,7 @@ pub fn declared() -> impl Iterator<Item = Metric> {
     catalogue::ALL.iter().copied()
 }
 
-/// Shows in a registry what is known of where the objects come from.
+/// Registers the metrics of the source of objects.
 pub(crate) fn register_source(readiness: &Readiness, registry: &mut Registry) {
     registry.register_collector(Box::new(collector::SourceCollector(readiness.clone())));
 }
@@ -57,7 +57,7 @@ pub struct WorkerMetrics {
     index: usize,
 }
 
-/// What went wrong with an upstream.
+/// The way in which an upstream failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 #[non_exhaustive]
@@ -92,7 +92,7 @@ struct GatewayCounters {
     admin_wrong_token: AtomicU64,
     access_log: AccessLogMetrics,
     spans: SpanMetrics,
-    /// Of the upstreams that there are.
+    /// The counters of the present upstreams.
     upstreams: ArcSwap<MetricsOfUpstreams>,
 }
 
@@ -114,7 +114,7 @@ struct Counters {
     ext_proc: [AtomicU64; ExtProcOutcome::ALL.len()],
 }
 
-/// What came of a request that Envoy told of.
+/// The outcome of a request that Envoy reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExtProcOutcome {
     /// The request got its seat, and Envoy forwarded it.
@@ -188,7 +188,7 @@ impl GatewayMetrics {
         self.0.objects_are_refused.store(false, Ordering::Relaxed);
     }
 
-    /// What has become different in the objects since this was asked last.
+    /// Takes the changes of objects since the last call.
     pub(crate) fn take_object_changes(&self) -> BTreeSet<ObjectChange> {
         std::mem::take(&mut *self.0.object_changes.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -199,7 +199,7 @@ impl GatewayMetrics {
         self.0.objects_are_refused.store(true, Ordering::Relaxed);
     }
 
-    /// What is counted where requests are authenticated.
+    /// The counts of authentication.
     pub fn identity(&self) -> &IdentityCounts {
         &self.0.identity
     }
@@ -230,7 +230,7 @@ impl GatewayMetrics {
         self.0.upstreams.store(Arc::new(upstreams));
     }
 
-    /// What every upstream is doing.
+    /// The status of every upstream.
     pub fn upstream_status(&self) -> Vec<UpstreamStatus> {
         self.upstreams().targets.iter().map(UpstreamMetrics::status).collect()
     }
@@ -369,7 +369,7 @@ impl WorkerMetrics {
         self.add(|worker| &worker.proxy_headers_refused);
     }
 
-    /// What came of a request that Envoy told of.
+    /// The outcome of a request that Envoy reported.
     pub(crate) fn ext_proc_request(&self, outcome: ExtProcOutcome) {
         self.add(|worker| &worker.ext_proc[outcome as usize]);
     }

@@ -1,10 +1,10 @@
-//! What was different in new objects, for the dashboard.
+//! `ObjectChange`: a difference in new objects, for the dashboard.
 
 /// An object that was not the same before.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct ObjectChange {
-    /// What became of it.
+    /// How the object changed.
     pub edit: Edit,
     /// `level` or `flow schema`.
     pub kind: &'static str,
@@ -12,7 +12,7 @@ pub struct ObjectChange {
     pub name: String,
 }
 
-/// What became of an object.
+/// How an object changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Edit {
@@ -27,7 +27,7 @@ pub enum Edit {
 // === impl Edit ===
 
 impl Edit {
-    /// As people say it.
+    /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Added => "added",

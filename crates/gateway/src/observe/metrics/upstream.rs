@@ -1,4 +1,4 @@
-//! `UpstreamMetrics`: what is counted for each upstream.
+//! `UpstreamMetrics`: the counters of each upstream.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::llm::LlmService;
 #[derive(Debug, Clone)]
 pub struct UpstreamMetrics(Arc<UpstreamCounters>);
 
-/// What an upstream is doing, for tools.
+/// The status of an upstream, for tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -49,7 +49,7 @@ pub(crate) struct UpstreamLabels {
     service: Option<Arc<str>>,
 }
 
-/// What is counted of the lookups of one upstream's name. Clones share it.
+/// The counts of lookups of one upstream's name. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct LookupMetrics(Arc<LookupCounters>);
 
@@ -89,7 +89,7 @@ struct Counters {
     failures: [AtomicU64; UpstreamFailure::ALL.len()],
     ejections: AtomicU64,
     errors: AtomicU64,
-    /// Of those that begun: it has responded, or the request waits no more.
+    /// Requests to which it has responded, or that wait no more.
     settled: AtomicU64,
     /// Attempts that got no response because of it, whatever became of their requests.
     unanswered: AtomicU64,
@@ -239,7 +239,7 @@ impl UpstreamMetrics {
         self.sum(|worker| &worker.ejections)
     }
 
-    /// What it is doing.
+    /// The status of the upstream.
     pub fn status(&self) -> UpstreamStatus {
         UpstreamStatus {
             url: self.0.labels.upstream.clone(),

@@ -39,7 +39,7 @@ enum Connection {
     Http2(http2::SendRequest<Full<Bytes>>),
 }
 
-/// What a collector has taken.
+/// The response of a collector that has taken a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Accepted {
     /// How many spans it has refused nevertheless, and why.
@@ -58,11 +58,11 @@ pub(super) struct ExportError {
 
 const GRPC_TARGET: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 const HTTP_TARGET: &str = "/v1/traces";
-/// A response has a few bytes, if any. Nobody knows what a longer one is.
+/// The longest response that is read: a valid one has a few bytes, if any.
 const RESPONSE_BYTES_MAX: usize = 64 * 1024;
-/// How much is logged of what a collector says, in bytes.
+/// How much of a collector's message is logged, in bytes.
 const REASON_CHARS_MAX: usize = 200;
-/// The length of what a message of gRPC begins with.
+/// The length of the prefix of a gRPC message.
 const GRPC_PREFIX: usize = 5;
 
 // === impl CollectorClient ===
@@ -94,7 +94,7 @@ impl CollectorClient {
         let timeout = self.timeout;
         let outcome = tokio::time::timeout(timeout, self.call(message)).await;
         let outcome = outcome.unwrap_or_else(|_| {
-            // What comes on the connection later is not known.
+            // The connection cannot be used again: its later bytes may belong to this response.
             self.connection = None;
             Err(ExportError::retryable(format!("no response within {timeout:?}")))
         });
@@ -169,7 +169,7 @@ impl CollectorClient {
     }
 }
 
-/// Where messages go at this endpoint.
+/// The target of messages at this endpoint.
 fn target(endpoint: &Uri, protocol: OtlpProtocol) -> Uri {
     let base = endpoint.path().trim_end_matches('/');
     let path = match protocol {
@@ -247,7 +247,7 @@ async fn collected(body: Incoming) -> Result<(Bytes, Option<HeaderMap>), ExportE
     Ok((collected.to_bytes(), trailers))
 }
 
-/// What an `ExportTraceServiceResponse` says. One that cannot be read says nothing.
+/// The content of an `ExportTraceServiceResponse`; nothing if it cannot be read.
 fn accepted(response: &[u8]) -> Accepted {
     let Some(Field::Bytes(partial)) = find(response, 1) else { return Accepted::default() };
     let rejected = match find(partial, 1) {
@@ -261,7 +261,7 @@ fn accepted(response: &[u8]) -> Accepted {
     Accepted { rejected, reason }
 }
 
-/// What a collector has said, in a line of a log.
+/// A collector's message, for a line of the log.
 fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(REASON_CHARS_MAX).collect()
@@ -280,12 +280,12 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 // === impl ExportError ===
 
 impl ExportError {
-    /// For what may go well the next time.
+    /// An error after which the message is sent again.
     fn retryable(message: String) -> Self {
         Self { message, is_retryable: true, retry_after: None }
     }
 
-    /// For what would go wrong again.
+    /// An error after which the message is not sent again.
     fn final_(message: String) -> Self {
         Self { message, is_retryable: false, retry_after: None }
     }

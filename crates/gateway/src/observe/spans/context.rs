@@ -12,10 +12,10 @@ pub(super) type SpanId = [u8; 8];
 
 /// The flag of requests that are recorded.
 pub(super) const SAMPLED: u8 = 1;
-/// The flag of traces whose id is random. Like the trace, it is the choice of whoever began it.
+/// The flag of traces whose id is random. It is set by the system that began the trace.
 pub(super) const RANDOM: u8 = 1 << 1;
 
-/// A span of somebody else, which ours belongs to.
+/// The parent of our span, which belongs to another system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Parent {
     pub(super) trace_id: TraceId,
@@ -73,7 +73,7 @@ fn digit(text: u8) -> Option<u8> {
     }
 }
 
-/// The value of `traceparent` for whoever is called by this span.
+/// The value of `traceparent` for requests that belong to this span.
 pub(super) fn traceparent(trace_id: TraceId, span_id: SpanId, flags: u8) -> HeaderValue {
     let mut text = [b'-'; LENGTH];
     put_hex(&mut text[..2], &[0]);

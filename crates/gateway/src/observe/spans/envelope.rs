@@ -1,4 +1,4 @@
-//! `Envelope`: what is around the spans of a message: the resource that they are about, and who made them.
+//! `Envelope`: the parts around the spans of a message: the resource that they are about, and the program that made them.
 
 use bytes::Bytes;
 
@@ -6,7 +6,7 @@ use super::protobuf::{put_bytes, put_length, put_message, put_text_attribute};
 use crate::config::TracingConfig;
 use crate::observe::batch::QueuedBatch;
 
-/// What is around the spans of every `ExportTraceServiceRequest`.
+/// The parts around the spans of every `ExportTraceServiceRequest`.
 #[derive(Debug)]
 pub(super) struct Envelope {
     /// The field of `ResourceSpans` with the resource.
@@ -15,7 +15,7 @@ pub(super) struct Envelope {
     scope: Vec<u8>,
 }
 
-/// What a message of gRPC begins with: it is not compressed, and so long.
+/// The length of the prefix of a gRPC message: whether it is compressed, and its length.
 const GRPC_PREFIX: usize = 5;
 /// The longest tag and length.
 const LENGTH_MAX: usize = 11;

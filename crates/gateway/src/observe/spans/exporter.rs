@@ -34,7 +34,7 @@ enum Message {
     Flush(oneshot::Sender<()>),
 }
 
-/// What the task works with.
+/// The state of the task.
 struct Exporting {
     _running: Running,
     queue: mpsc::Receiver<Message>,
@@ -107,7 +107,7 @@ impl SpanExporter {
         self.ended.clone()
     }
 
-    /// Waits until everything has been sent that was taken, within limits. From now on nothing is retried.
+    /// Waits until all spans that were taken have been sent, within limits. From now on nothing is retried.
     pub(crate) async fn flush(&self) {
         self.hurry.send_replace(true);
         let flushed = async {
@@ -140,7 +140,7 @@ impl TakeBatches for SpanExporter {
 // === impl Exporting ===
 
 impl Exporting {
-    /// Sends until nobody is left to give it anything.
+    /// Sends until all senders are gone.
     async fn run(mut self) {
         while let Some(first) = self.queue.recv().await {
             let (batches, flushes) = self.gather(first).await;
@@ -154,7 +154,7 @@ impl Exporting {
         }
     }
 
-    /// The spans of a message, and who waits until it has been sent.
+    /// The spans of a message, and the tasks that wait until it has been sent.
     async fn gather(&mut self, first: Message) -> (Vec<QueuedBatch>, Vec<oneshot::Sender<()>>) {
         let (mut batches, mut flushes, mut bytes) = (Vec::new(), Vec::new(), 0);
         let (until, mut next) = (Instant::now() + GATHER_TIME, Some(first));
@@ -205,7 +205,7 @@ impl Exporting {
         *self.hurried.borrow() || self.replaced_at.is_some_and(|since| since.elapsed() >= REPLACED_TIME)
     }
 
-    /// Waits for this long, or until somebody is in a hurry.
+    /// Waits for this long, or until the exporter is hurried.
     async fn pause(&mut self, time: Duration) {
         let hurried = async {
             if self.hurried.wait_for(|is_hurried| *is_hurried).await.is_err() {

@@ -23,7 +23,7 @@ const BYTES_MAX: usize = 64 * 1024;
 // === impl HeadersFile ===
 
 impl HeadersFile {
-    /// Reads the file. Errors name the file and the line, never what is in it.
+    /// Reads the file. Errors name the file and the line, never its content.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let text = read(path)?;
         let headers = parse(path, &text)?;

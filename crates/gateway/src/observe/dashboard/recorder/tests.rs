@@ -19,7 +19,7 @@ struct Bench {
     recorder: Recorder,
     history: History,
     upstream: UpstreamReading,
-    /// Those beside it.
+    /// The upstreams beside it.
     others: Vec<UpstreamReading>,
     object_changes: BTreeSet<ObjectChange>,
     objects_stale: Option<String>,

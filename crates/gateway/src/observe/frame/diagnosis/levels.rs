@@ -1,4 +1,4 @@
-//! Levels in which requests are rejected or wait: whose requests, and who holds the seats.
+//! Levels in which requests are rejected or wait: whose requests these are, and which flow holds the seats.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,7 +6,7 @@ use super::super::{Delay, Diagnosis, DiagnosisState, Flow, Frame, Level};
 use super::words::{clock, flow_name, milliseconds, quantity};
 use super::{QUIET, RATE_MIN};
 
-/// Waits below this are nobody's concern.
+/// Waits below this do not matter.
 const WAIT_MS_MIN: f64 = 10.0;
 /// Requests that wait while nothing starts are a concern after this long.
 const STUCK_MS_MIN: f64 = 3000.0;
@@ -21,7 +21,7 @@ const FAIR_SHARE: f64 = 0.8;
 const OTHERS_WAIT_MS_MAX: f64 = 200.0;
 /// A request that has waited for so long waits for long.
 const LONG_MS: f64 = 1000.0;
-/// What is said of a client that delays itself alone.
+/// The sentence about a client that delays itself alone.
 const LIMITED: &str = "one client is limited as intended, the others are fine";
 /// A flow holds the seats that others wait for, or is to blame, if it has more than this part.
 const MOST: f64 = 0.5;
@@ -32,14 +32,14 @@ pub(super) struct Levels<'a> {
     troubles: Vec<Trouble<'a>>,
 }
 
-/// What a level suffers from, over all frames.
+/// The trouble of a level, over all frames.
 struct Trouble<'a> {
     level: &'a Level,
     /// Requests a second, by reason.
     rejected: BTreeMap<&'a str, f64>,
     /// Requests a second that were started.
     started: f64,
-    /// The longest, so that one bad second counts.
+    /// The longest 99th percentile of all frames, so that one bad second counts.
     wait_p99: f64,
     /// For how long requests have waited of which none was started. How long a request waits is known when that is over.
     stuck_ms: f64,
@@ -175,7 +175,7 @@ impl<'a> Trouble<'a> {
         }
     }
 
-    /// What the level was like in one of the frames.
+    /// Adds the state of the level in one of the frames.
     #[expect(clippy::cast_precision_loss, reason = "an interval is short")]
     fn add(&mut self, then: &'a Level, interval_ms: u64, share: f64) {
         for (reason, rate) in &then.rejected {
@@ -239,7 +239,7 @@ impl<'a> Trouble<'a> {
         by_us.max_by(|a, b| a.1.total_cmp(b.1)).map_or("", |(reason, _)| reason)
     }
 
-    /// What happens to requests.
+    /// The symptom: what happens to requests.
     fn symptom(&self) -> String {
         let name = &self.level.name;
         let waiting =
@@ -321,7 +321,7 @@ impl<'a> Trouble<'a> {
             return Cause::LongRunning;
         }
         match (holder(level), blamed(level)) {
-            // What was so in the last minute need not be so any more.
+            // A cause within the last minute may be gone by now.
             (Some(holder), Some(Cause::Behind { flow, share, is_own }))
                 if !self.is_stuck() && is_same(holder, flow) =>
             {
@@ -333,7 +333,7 @@ impl<'a> Trouble<'a> {
         }
     }
 
-    /// Whose requests are rejected, if most of them are of one flow, and which part.
+    /// The flow that has most of the rejected requests, and its part of them, if there is such a flow.
     fn rejected_of(&self) -> Option<(&'a Flow, String)> {
         let flows = &self.level.flows;
         let total: f64 = flows.iter().map(|flow| flow.rejected).sum();
@@ -345,8 +345,8 @@ impl<'a> Trouble<'a> {
         Some((most, if most.rejected >= total { "all".to_owned() } else { format!("{share} %") }))
     }
 
-    /// The flow that all this is the doing of, if nobody else suffers from it: it has more requests than its share of the seats
-    /// serves, and they are rejected or wait. The only client of a level is not limited because of others.
+    /// The flow that causes all this, if no other flow suffers from it: it has more requests than its share of the seats serves,
+    /// and they are rejected or wait. The only client of a level is not limited because of others.
     #[expect(clippy::cast_precision_loss, reason = "a number of requests")]
     fn greedy(&self) -> Option<&'a Flow> {
         if self.reason() == TOO_MANY_LONG_RUNNING || self.is_starved() {
@@ -378,7 +378,7 @@ fn holder(level: &Level) -> Option<&Flow> {
     (most.held > 0 && most.held as f64 > MOST * level.in_use as f64).then_some(most)
 }
 
-/// Behind whom most of the waiting of the last minute was.
+/// The flow behind which most of the waiting of the last minute was.
 fn blamed(level: &Level) -> Option<Cause<'_>> {
     let blamed = level.delays.iter().filter_map(|delay| Some((delay, level.flows.get(delay.by?)?)));
     let mut by_flow: Vec<(&Flow, f64, bool)> = Vec::new();
@@ -402,7 +402,7 @@ pub(super) fn waits_long(flow: &Flow) -> bool {
     flow.queued > 0 && flow.queued_ms >= LONG_MS
 }
 
-/// One client holds seats for long and waits for itself alone: whoever else arrives gets the seats that are kept for new clients.
+/// One client holds seats for long and waits for itself alone: others that arrive get the seats that are kept for new clients.
 pub(super) fn behind_its_own_requests(last: &Frame) -> Option<Diagnosis> {
     let mut all = last.levels.iter().flat_map(|level| level.flows.iter().map(move |flow| (level, flow)));
     let (level, flow) = all.find(|(_, flow)| waits_long(flow))?;

@@ -1,9 +1,9 @@
-//! What is wrong beside upstreams and levels: buffers, exempt requests, objects and their store.
+//! Problems beside upstreams and levels: buffers, exempt requests, objects and their store.
 
 use super::super::{Diagnosis, DiagnosisState, Frame};
 use super::words::mebibytes;
 
-/// Buffers are full from this part of their limit on: what is asked for next may not fit.
+/// Buffers count as full from this part of their limit on: the next bytes may not fit.
 const FULL: f64 = 0.9;
 
 /// Buffers for slow clients are full.
@@ -36,7 +36,7 @@ pub(super) fn exempt(last: &Frame) -> Option<Diagnosis> {
     Some(Diagnosis { state: DiagnosisState::Slow, text, level: Some(most.name.clone()) })
 }
 
-/// Objects that are not in effect as somebody meant them.
+/// Objects that are not in effect as intended.
 pub(super) fn objects(last: &Frame) -> Option<Diagnosis> {
     let objects = &last.objects;
     let serves = "requests are served by the objects in effect";

@@ -1,4 +1,4 @@
-//! Diagnoses of frames that somebody made up.
+//! Diagnoses of made-up frames.
 
 use super::*;
 use crate::observe::frame::{Delay, Event, EventKind, Flow, Level, OutCause, Percentiles, Queuing, Server, Upstream};
@@ -152,7 +152,7 @@ fn one_sentence_says_who_waits_and_why() {
         ),
         (
             with(|frame| {
-                // What held the seats in the last minute is gone, and another flow has them.
+                // The flow that held the seats in the last minute is gone, and another one has them.
                 (frame.levels[0].flows[0].held, frame.levels[0].flows[1].held) = (0, 240);
                 frame.levels[1].in_use = 120;
             }),

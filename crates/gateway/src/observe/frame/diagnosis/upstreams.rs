@@ -9,7 +9,7 @@ const FAILED_SHARE: f64 = 0.02;
 /// Demand that has grown by this factor is not unchanged.
 const GROWN: f64 = 1.5;
 
-/// An upstream and what came of its requests, per second.
+/// An upstream and the outcomes of its requests, per second.
 struct Outcome<'a> {
     upstream: &'a Upstream,
     requests: f64,
@@ -45,7 +45,7 @@ impl<'a> Outcome<'a> {
         failures >= RATE_MIN && failures >= FAILED_SHARE * self.requests
     }
 
-    /// What it does: what most of its requests failed by, or why it is down.
+    /// What the upstream does, in words: how most of its requests failed, or why it is down.
     fn words(&self) -> &'static str {
         let most = self.failed.iter().max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(rate, _)| *rate > 0.0);
         match (most, self.upstream.out_cause) {
@@ -90,7 +90,7 @@ pub(super) fn failing(frames: &[Frame], last: &Frame) -> Option<Diagnosis> {
     Some(Diagnosis { state: DiagnosisState::Failing, text, level: None })
 }
 
-/// Requests fail behind the gateway, and nobody knows at which upstream.
+/// Requests fail behind the gateway, and it is not known at which upstream.
 #[expect(clippy::cast_precision_loss, reason = "there are ten frames")]
 fn failing_somewhere(frames: &[Frame]) -> Option<Diagnosis> {
     let is_known = frames.iter().flat_map(|frame| &frame.upstreams).any(|one| one.responses > 0.0 || failed(one) > 0.0);

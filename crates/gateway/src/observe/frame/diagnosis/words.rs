@@ -2,7 +2,7 @@
 
 use super::super::Flow;
 
-/// The flow as people call it: by who it is, or by its schema.
+/// The flow as people call it: by its user or namespace, or by its schema.
 pub(super) fn flow_name(flow: &Flow) -> &str {
     if flow.distinguisher.is_empty() { &flow.schema } else { &flow.distinguisher }
 }

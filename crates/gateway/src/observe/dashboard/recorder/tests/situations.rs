@@ -1,5 +1,5 @@
-//! What operators meet, and what the diagnosis says of it: each situation is staged with a flow control, requests and a clock, and
-//! the sentence is that of the last frame.
+//! Situations that operators meet, and the diagnosis of each: each situation is staged with a flow control, requests and a clock,
+//! and the sentence is that of the last frame.
 
 use std::future::Future;
 use std::pin::Pin;
