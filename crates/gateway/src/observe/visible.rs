@@ -23,7 +23,7 @@ pub fn is_visible(character: char) -> bool {
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
         // Marks of direction, embeddings, overrides and isolates.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        // Nothing at all: joiners, spaces without width, invisible operators, and deprecated marks of formatting.
+        // Characters without any shape: joiners, spaces without width, invisible operators, and deprecated marks of formatting.
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
         // Separators of lines and paragraphs, annotations, and tags.
         | '\u{2028}' | '\u{2029}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'

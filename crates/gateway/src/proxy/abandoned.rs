@@ -1,8 +1,8 @@
 //! Requests whose clients have disconnected while an upstream works on them.
 //!
-//! A seat stands for the upstream's work, so it stays taken until the upstream is done, whatever the client does. Whoever
-//! drops a request that an upstream works on leaves it to the worker, which waits for the upstream and discards its
-//! response; or cancels the request and keeps the seat for as long as the request was expected to run.
+//! A seat stands for the upstream's work, so it stays taken until the upstream is done, whatever the client does. A request that
+//! is dropped while an upstream works on it is left to the worker. The worker waits for the upstream and discards its response,
+//! or cancels the request and keeps the seat for as long as the request was expected to run.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -23,7 +23,7 @@ use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::{ServiceTimes, Started};
 use crate::timeouts::CoarseTimer;
 
-/// Where requests are left whose clients have gone.
+/// The handle by which requests whose clients have gone are left to the worker.
 #[derive(Debug)]
 pub(crate) struct Abandoned {
     work: UnboundedSender<Work>,
@@ -33,20 +33,20 @@ pub(crate) struct Abandoned {
     metrics: WorkerMetrics,
 }
 
-/// What is left for the worker to do.
+/// The abandoned requests that the worker has to finish.
 pub(crate) struct AbandonedWork {
     work: UnboundedReceiver<Work>,
     patience: Patience,
 }
 
-/// How long what is left of a request is waited for.
+/// How long the worker waits for the rest of an abandoned request.
 #[derive(Debug, Clone)]
 struct Patience {
     timer: Rc<CoarseTimer>,
     times: Rc<ServiceTimes>,
 }
 
-/// What is left of one request.
+/// The rest of one abandoned request.
 enum Work {
     /// The upstream has not responded.
     Request(Box<RequestFuture>, Rc<Exchange>, AbandonedCount),
@@ -140,7 +140,7 @@ impl Abandoned {
 // === impl AbandonedWork ===
 
 impl AbandonedWork {
-    /// Does what is left of requests, for as long as the worker runs.
+    /// Finishes abandoned requests, for as long as the worker runs.
     pub(crate) async fn run(mut self) {
         while let Some(work) = self.work.recv().await {
             let patience = self.patience.clone();
@@ -152,8 +152,8 @@ impl AbandonedWork {
 // === impl Patience ===
 
 impl Patience {
-    /// Waits for the end of what an upstream does for a request. If the request is cancelled meanwhile, because its body came
-    /// to no end, what is left of it is kept for as long as the request was expected to run.
+    /// Waits until the upstream is done with a request. If the request is cancelled meanwhile, because its body came to no end,
+    /// its rest is kept for as long as the request was expected to run.
     async fn wait(&self, work: impl Future<Output = ()>, exchange: &Exchange) {
         let mut work = pin!(work);
         let to_the_end = async {
@@ -174,12 +174,12 @@ impl Patience {
 
 impl Work {
     async fn finish(self, patience: &Patience) {
-        // Dropping what is left after that time closes the upstream's connection.
+        // Dropping the rest after that time closes the upstream's connection.
         match self {
             Self::Request(future, exchange, _counted) => {
                 let mut future = future;
                 let work = async {
-                    // What nobody waits for ends first when others need its seats.
+                    // A request that no client waits for ends first when others need its seats.
                     let response = poll_fn(|context| match Pin::new(&mut *future).poll(context) {
                         Poll::Ready(Ok(response)) => Poll::Ready(Some(response)),
                         Poll::Pending => future.poll_revoked(context).map(|()| None),

@@ -24,16 +24,16 @@ pub(crate) struct Arrival<'a> {
     pub(crate) digested: Result<Digested<'a, RouteMatch>, DigestError>,
     /// Who sent it. A request that cannot be interpreted is not authenticated: it counts as anonymous.
     pub(crate) user: Result<Arc<User>, Denied>,
-    /// What the request asks for, as it was interpreted.
+    /// The request as it was interpreted.
     pub(crate) target: &'a Target,
     /// The service that it belongs to.
     pub(crate) pool: Result<FoundPool, Failure>,
     is_long_running: bool,
-    /// What the route of the request says.
+    /// The timeouts of the request's route.
     timeouts: RouteTimeouts,
 }
 
-/// Why a path is rejected that a flow schema might be evaded with.
+/// The reason for rejecting a path that could evade a flow schema.
 const AMBIGUOUS: &str =
     "has an encoded slash, and belongs to another flow schema with a plain one; send `/`, or set a route for it";
 
@@ -77,20 +77,20 @@ impl<'a> Arrival<'a> {
         ExchangeTimeouts::new(&connection.worker.config.timeouts, self.timeouts)
     }
 
-    /// How long the request may take in all. Zero means that there is no limit, as for what runs for long by its nature, unless
-    /// its route says something else.
+    /// How long the request may take in all. Zero means that there is no limit, as for requests that run for long by their
+    /// nature, unless the route says something else.
     pub(crate) fn total_after(&self, connection: &Connection) -> Duration {
         let of_all = if self.is_long_running { Duration::ZERO } else { connection.worker.config.timeouts.total };
         self.timeouts.total.unwrap_or(of_all)
     }
 
-    /// How much of the body is received before the request asks for a seat. Nothing is of a request that will be rejected.
+    /// How much of the body is received before the request asks for a seat; nothing if the request will be rejected.
     pub(crate) fn reception(&self, parts: &Parts) -> Reception {
         if self.digested.is_err() || self.user.is_err() || self.is_long_running {
             return Reception::Nothing;
         }
         let Ok(FoundPool { pool, .. }) = &self.pool else { return Reception::Nothing };
-        // A call is a stream only at an upstream that has streams. Otherwise it is what anybody may call a call.
+        // A call is a stream only at an upstream that has streams. Otherwise any request could pretend to be a call.
         let is_call = is_grpc(&parts.headers) && pool.upstreams.may_speak_http2();
         if is_call { Reception::FirstMessage } else { Reception::Whole }
     }

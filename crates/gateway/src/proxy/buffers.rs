@@ -24,10 +24,10 @@ pub(crate) struct Buffers {
     bytes: Cell<usize>,
     bytes_of_all: BufferedBytes,
     bytes_max: Cell<usize>,
-    /// What one client may have on all workers.
+    /// The bytes that one client may have on all workers.
     client_bytes_max: Cell<usize>,
     evictable: RefCell<Slab<Evictable>>,
-    /// How many there have been, to tell which came first.
+    /// How many buffers there have been, to tell which came first.
     begun: Cell<u64>,
     metrics: WorkerMetrics,
 }
@@ -60,7 +60,7 @@ pub(crate) struct EvictableBuffer {
     buffers: Rc<Buffers>,
     key: usize,
     client: ClientQuota,
-    /// What is counted for the client.
+    /// The bytes that are counted for the client.
     bytes: usize,
 }
 
@@ -133,8 +133,8 @@ impl Buffers {
         self.metrics.set_buffered(bytes);
     }
 
-    /// Whether there is room for more that never makes way. Half of it all stays for what cannot wait: a response that could be
-    /// read later must not make others, or the rest of itself, go.
+    /// Whether there is room for more that never makes way. Half of the memory stays for messages that cannot wait: a response
+    /// that could be read later must not push out others, or the rest of itself.
     pub(crate) fn has_room(&self, client: &ClientQuota) -> bool {
         self.bytes_of_all.load(Ordering::Relaxed) < self.bytes_max.get() / 2
             && client.buffered() < self.client_bytes_max.get() / 2
@@ -201,7 +201,7 @@ impl Buffers {
 
     /// Takes a buffer out of those that may be evicted, and says how many bytes are counted for it.
     fn remove(&self, key: usize) -> usize {
-        // Bound first: dropping a waker may drop a task, which may have buffers of its own.
+        // Bound to a variable first: dropping a waker may drop a task, which may have buffers of its own.
         let gone = self.evictable.borrow_mut().try_remove(key);
         gone.map_or(0, |gone| gone.bytes)
     }
@@ -252,7 +252,7 @@ impl EvictableBuffer {
 
     /// The message has arrived as far as it has to: it is no longer dropped to make room.
     pub(crate) fn arrived(self) -> HeldBuffer {
-        // What is counted for it goes over.
+        // The bytes that are counted for it are taken over.
         let bytes =
             self.buffers.evictable.borrow_mut().get_mut(self.key).map_or(0, |buffer| std::mem::take(&mut buffer.bytes));
         self.client.change_buffered(0, bytes);
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(all.iter().map(is_evicted).collect::<Vec<_>>(), [true, false, false]);
         assert_eq!(buffers.bytes.get(), 90, "one is enough");
         drop(all.remove(0));
-        // What has arrived is not asked to make way, however old it is.
+        // A message that has arrived is not asked to make way, however old it is.
         let kept = all.remove(0).arrived();
         all[0].set(80);
         assert!(is_evicted(&all[0]));
@@ -392,7 +392,7 @@ mod tests {
         assert!(!buffers.has_room(&one) && buffers.has_room(&other));
         rest.set(15);
         assert!(!buffers.has_room(&other));
-        // What is under way has the other half.
+        // Messages under way have the other half.
         let mut arriving = buffers.evictable(&one);
         arriving.set(35);
         assert!(!is_evicted(&arriving));

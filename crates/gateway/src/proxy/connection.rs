@@ -1,4 +1,4 @@
-//! `Connection`: what is known of a client's connection from its start.
+//! `Connection`: a client's connection, with its client and the settings that it began with.
 
 use std::rc::Rc;
 
@@ -10,20 +10,20 @@ use crate::identity::PeerIdentity;
 use crate::proxy::forward::Provenance;
 use crate::proxy::worker::{ClientQuota, Worker};
 
-/// What is known of a client's connection, for all requests on it.
+/// A client's connection, as all requests on it see it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) worker: Rc<Worker>,
     pub(crate) identity: PeerIdentity,
     pub(crate) provenance: Provenance,
-    /// Whom it is counted for.
+    /// The client that it is counted for.
     pub(crate) client: ClientQuota,
-    /// Who forwards its requests.
+    /// The proxy that forwards its requests.
     pub(crate) forwarder: Forwarder,
     peer: Peer,
 }
 
-/// Who forwards a request that has been let in.
+/// The proxy that forwards a request which has been let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forwarder {
     Gateway,
@@ -34,7 +34,7 @@ pub(crate) enum Forwarder {
 // === impl Connection ===
 
 impl Connection {
-    /// None if the client has too many.
+    /// `None` if the client has too many connections.
     pub(crate) fn new(worker: &Rc<Worker>, peer: Peer) -> Option<Rc<Self>> {
         let is_trusted_proxy = worker.identification.is_trusted_proxy(&peer);
         let Some(client) = worker.clients.open(peer.address.ip(), is_trusted_proxy) else {
@@ -50,7 +50,8 @@ impl Connection {
         Some(Rc::new(Self { worker: Rc::clone(worker), identity, provenance, client, forwarder, peer }))
     }
 
-    /// The connection of this client to an Envoy, which says of each request whose it is. Envoy counts connections.
+    /// The connection of this client to an Envoy, which names the client of each request. It does not count against the limits of
+    /// connections, which Envoy has itself.
     pub(crate) fn of_envoy(worker: &Rc<Worker>, client: Peer) -> Rc<Self> {
         let identity = worker.identification.of(client.clone());
         let provenance = Provenance::new(&client, identity.is_trusted_proxy());

@@ -1,4 +1,4 @@
-//! `Exchange`: one request, as everybody sees it who works on it.
+//! `Exchange`: one request, as shared by all tasks that work on it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use crate::proxy::service_times::Started;
 use crate::proxy::upstream::Upstream;
 use crate::timeouts::{Active, Activity};
 
-/// What goes with the head of a request through the flow control to where it is forwarded.
+/// The parts of a request that go with its head through the flow control to where it is forwarded.
 #[derive(Debug)]
 pub(crate) struct Inbound {
     pub(crate) connection: Rc<Connection>,
@@ -30,9 +30,10 @@ pub(crate) struct Inbound {
     pub(crate) flags: HeadFlags,
 }
 
-/// What everybody who works on a request has of it: the client's end (the connection, the body of the request, the sending of the
-/// response) and the upstream's end (forwarding, the body of the response). Both run at the same time, and the upstream's end goes on
-/// after the client has disconnected. What one step finds out for the next is not here: it goes with the request and the response.
+/// The state of a request that is shared by the two ends which work on it: the client's end (the connection, the body of the
+/// request, the sending of the response) and the upstream's end (forwarding, the body of the response). Both run at the same
+/// time, and the upstream's end goes on after the client has disconnected. Results that one step has for the next are not here:
+/// they go with the request and the response.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     /// The id of the request.
@@ -42,28 +43,29 @@ pub(crate) struct Exchange {
     activity: Activity,
     client: Cell<ClientEnd>,
     upstream: RefCell<UpstreamEnd>,
-    /// What is logged of the request, if anything is. The line is written when everybody is done with the request.
+    /// The record of the request for logs and spans, if it has one. The line is written when the last task is done with the
+    /// request.
     record: RefCell<Option<Box<RequestRecord>>>,
 }
 
 /// How long the upstream and the client of one request may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExchangeTimeouts {
-    /// The upstream, to respond. Zero means no limit.
+    /// How long the upstream may take to respond. Zero means no limit.
     pub(crate) response: Duration,
-    /// Both, without anything that moves.
+    /// How long nothing may move, at either end.
     pub(crate) stall: Duration,
 }
 
-/// What the client's end tells the upstream's end.
+/// The state that the client's end sets for the upstream's end.
 #[derive(Debug, Clone, Copy, Default)]
 struct ClientEnd {
     has_left: bool,
-    /// Why the client is told at once that nothing comes of its request, though the upstream works on it.
+    /// Why the client gets an error at once, though the upstream works on its request.
     failure: Option<Failure>,
 }
 
-/// What the upstream's end tells the client's end.
+/// The state that the upstream's end sets for the client's end.
 #[derive(Debug, Default)]
 struct UpstreamEnd {
     progress: UpstreamProgress,
@@ -84,7 +86,7 @@ enum UpstreamProgress {
     Responding(Rc<Upstream>),
 }
 
-/// What becomes of a request at the upstream when its client leaves.
+/// How a request is treated at the upstream when its client leaves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OnLeave {
     /// The upstream is waited for. It works on the request since then, where that is measured.
@@ -127,7 +129,7 @@ impl UpstreamProgress {
 // === impl Exchange ===
 
 impl Exchange {
-    /// For a request with this id, of which something is logged, or nothing.
+    /// The exchange of a request with this id, with a record or without.
     pub(crate) fn new(id: HeaderValue, timeouts: ExchangeTimeouts, record: Option<Box<RequestRecord>>) -> Rc<Self> {
         Rc::new(Self {
             id,
@@ -139,7 +141,7 @@ impl Exchange {
         })
     }
 
-    /// Adds to what is logged of the request, if anything is.
+    /// Adds to the record of the request, if it has one.
     #[inline]
     pub(crate) fn note(&self, note: impl FnOnce(&mut RequestRecord)) {
         if let Some(record) = &mut *self.record.borrow_mut() {
@@ -228,7 +230,7 @@ impl Exchange {
         self.client.get().has_left
     }
 
-    /// Nothing comes of the request, because of its client.
+    /// The request fails because of its client.
     pub(crate) fn fail(&self, failure: Failure) {
         self.client.set(ClientEnd { failure: Some(failure), ..self.client.get() });
     }

@@ -9,7 +9,7 @@ pub(crate) struct GrpcMessages {
     has_whole: bool,
 }
 
-/// Where the next byte belongs.
+/// The position of the next byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessagePosition {
     /// Into the flag and the length, of which so many bytes have been seen.
@@ -27,7 +27,7 @@ impl GrpcMessages {
         Self { position: MessagePosition::BETWEEN, has_whole: false }
     }
 
-    /// The next bytes of the body have come. Whether they are the end of a message, perhaps of several.
+    /// Notes the next bytes of the body. Returns whether they end a message, perhaps several.
     pub(crate) fn advance(&mut self, mut data: &[u8]) -> bool {
         let mut is_end = false;
         while let [first, rest @ ..] = data {

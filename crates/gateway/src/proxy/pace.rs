@@ -7,12 +7,12 @@ use std::time::Duration;
 use super::grpc_messages::GrpcMessages;
 use crate::timeouts::{CoarseTimer, MinimumRate, Timeout};
 
-/// How fast a body has to come.
+/// How fast a body has to arrive.
 #[derive(Debug)]
 pub(crate) enum Pace {
-    /// As the client likes: the request has no seat any more, or its body is complete.
+    /// At any speed: the request has no seat any more, or its body is complete.
     Any,
-    /// At the least rate over a long time, until the response begins. So a byte now and then gains no more time than silence.
+    /// At the least rate over a long time, until the response begins. So a client gains no time by sending a byte now and then.
     UntilResponse(MinimumRate),
     /// At the least rate, whenever we wait for the client.
     Steady(MinimumRate),
@@ -32,7 +32,7 @@ impl Pace {
         Self::Messages { messages: GrpcMessages::new(), minimum_rate, first_due: timer.timeout(Duration::ZERO) }
     }
 
-    /// More of the body has come.
+    /// Notes that more of the body has arrived.
     pub(crate) fn note(&mut self, data: &[u8]) {
         match self {
             Self::Any => {}
@@ -62,7 +62,7 @@ impl Pace {
         }
     }
 
-    /// The body goes to an upstream that has no streams: it may not pause, whatever it consists of.
+    /// The body goes to an upstream that has no streams: the client may not pause, even between messages.
     pub(crate) fn steady(self) -> Self {
         match self {
             Self::Messages { mut minimum_rate, .. } => {

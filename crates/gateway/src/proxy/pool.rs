@@ -29,9 +29,9 @@ use crate::proxy::worker::Lasting;
 pub(crate) struct WorkerPools {
     /// Which service a request belongs to; none if there are no services.
     table: Option<Arc<ServiceTable>>,
-    /// In the order of the settings.
+    /// The pools of services, in the order of the settings.
     services: Vec<Rc<WorkerPool>>,
-    /// For requests that belong to no service. It has no upstreams if only Envoy forwards such requests.
+    /// The pool of requests that belong to no service. It has no upstreams if only Envoy forwards such requests.
     default: Option<Rc<WorkerPool>>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct WorkerPool {
     /// The name of the service. Without services there is none.
     pub(crate) service: Option<Arc<str>>,
     flow: WorkerFlow,
-    /// What is known of its language models, if it has any.
+    /// The state of its language models, if it has any.
     pub(crate) llm: Arc<LlmService>,
     /// The same for requests that Envoy forwards, if it asks this gateway.
     pub(crate) held_flow: Option<HeldFlow>,
@@ -104,7 +104,7 @@ impl WorkerPools {
     ) -> Result<FoundPool, Failure> {
         let in_target = || parts.uri.authority().map(Authority::as_str);
         let host = parts.headers.get(HOST).map(HeaderValue::to_str).and_then(Result::ok).or_else(in_target);
-        // A path that makes no sense is rejected by whatever pool.
+        // A malformed path is rejected by any pool.
         let path = target.normal_path().unwrap_or("/");
         let found = table.find(host, path).map(|ServiceMatch { index, path_len }| (self.services.get(index), path_len));
         let serves = |pool: &&Rc<WorkerPool>| pool.has_upstreams || forwarder == Forwarder::Envoy;
@@ -176,7 +176,7 @@ impl WorkerPool {
         self.flow.call(digested, user, parts, request)
     }
 
-    /// When the clock began by which its flow control decides.
+    /// When the clock began that its flow control decides by.
     pub(crate) fn clock_start(&self) -> Option<Instant> {
         self.flow.clock_start()
     }

@@ -1,4 +1,4 @@
-//! `RequestRecord`: what the access log, the debug header and spans say of a request, gathered on its way.
+//! `RequestRecord`: the facts about a request for the access log, the debug header and spans, gathered on its way.
 
 mod trace;
 
@@ -28,14 +28,14 @@ use crate::proxy::upstream::{Upstream, UpstreamTarget};
 use crate::proxy::worker::Worker;
 use trace::RequestTrace;
 
-/// What is known of a request. Most requests have none: it is made if the request gets a line in the access log, if it is
+/// The facts about a request. Most requests have no record: it is made if the request gets a line in the access log, if it is
 /// traced, or if its client asks for the debug header.
 #[derive(Debug)]
 pub(crate) struct RequestRecord {
-    /// Where the line of the request goes, if it gets one.
+    /// The access log, if the request gets a line there.
     log: Option<Rc<AccessLog>>,
     wants_debug: bool,
-    /// What its spans say, if it is traced.
+    /// The further facts for its spans, if it is traced.
     trace: Option<Box<RequestTrace>>,
     arrived: Instant,
     /// The address of the client, which is behind the other end of the connection if that is a trusted proxy.
@@ -48,7 +48,7 @@ pub(crate) struct RequestRecord {
     service: Option<Arc<str>>,
     /// The namespace that it is about, which may name its flow.
     namespace: Option<Box<str>>,
-    /// What it asks of a language model, if it does.
+    /// The request to a language model, if it is one.
     llm: Option<Arc<LlmRequest>>,
     /// The headers that flow schemas ask for, as it has them.
     asked_headers: Vec<(Box<str>, Option<Box<str>>)>,
@@ -61,10 +61,10 @@ pub(crate) struct RequestRecord {
     seats: Option<LoggedSeats>,
     /// The status of the response, once there is one.
     status: Option<StatusCode>,
-    /// How the gateway got to know of the request, if it does not forward it itself.
+    /// The interface through which the gateway got the request, if it does not forward it itself.
     via: Option<&'static str>,
     rejected: Option<&'static str>,
-    /// With which reason the flow control counts it, if it left the queue without a seat and nobody was told.
+    /// The reason by which the flow control counts it, if it left the queue without a seat and its client got no response.
     left: Option<&'static str>,
     /// When its client was told to try again, if it was rejected.
     retry_after: Option<Duration>,
@@ -78,7 +78,7 @@ pub(crate) struct RequestRecord {
     bytes_out: u64,
 }
 
-/// When a request had its seats, and when the clock began that says so.
+/// When a request had its seats, and when the clock of those times began.
 #[derive(Debug)]
 struct LoggedSeats {
     clock_start: Instant,
@@ -109,7 +109,7 @@ const UNKNOWN_STATUS: u16 = 0;
 // === impl RequestRecord ===
 
 impl RequestRecord {
-    /// For a request that has just arrived; none if nobody wants to know.
+    /// A record for a request that has just arrived; `None` if it is not logged, traced or debugged.
     #[inline]
     pub(crate) fn begin(
         connection: &Connection,
@@ -165,7 +165,7 @@ impl RequestRecord {
         self
     }
 
-    /// What was found out about the request before it asks for a seat.
+    /// Notes the facts that are known before the request asks for a seat.
     pub(super) fn note_arrival(&mut self, arrival: &Arrival<'_>, worker: &Worker) {
         self.user = arrival.user();
         if let Ok(FoundPool { pool, .. }) = &arrival.pool
@@ -334,7 +334,7 @@ impl RequestRecord {
 
     /// How long the request waited for a seat, until it got one or was rejected.
     fn wait(&self) -> Duration {
-        // Without a class, it never got as far as the flow control, or it is not limited.
+        // A request without a class never got to the flow control, or is not limited.
         let until = self.class.as_ref().and(self.started.or(self.ended));
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(self.asked))
     }

@@ -22,11 +22,11 @@ use crate::timeouts::MinimumRate;
 use crate::timeouts::Timeout;
 use crate::timeouts::{IdleTimeout, UploadProgress};
 
-/// The body of a request. Most have none, and carry nothing about.
+/// The body of a request. Most requests have none, and then it is one empty word.
 #[derive(Debug)]
 pub(crate) struct RequestBody(Option<Box<Open>>);
 
-/// A body of which something may come.
+/// A body that has not ended yet.
 #[derive(Debug)]
 struct Open {
     source: RequestBodySource,
@@ -37,7 +37,7 @@ struct Open {
     pace: Pace,
     /// Set for a gRPC call that has a seat, or asks for one, and has no message.
     silent_call: Option<SilentCall>,
-    /// Whether the client has said how long it is. Whoever gets it is told in the same way.
+    /// Whether the client has sent the length of the body. Then the upstream gets the length too.
     has_length: bool,
     bytes_left: u64,
     is_begun: bool,
@@ -46,7 +46,7 @@ struct Open {
     upload: Option<Rc<UploadProgress<BodyError>>>,
 }
 
-/// What has been read of a body before anybody wanted it.
+/// The part of a body that was read before it is forwarded.
 #[derive(Debug, Default)]
 struct Ahead {
     data: BytesMut,
@@ -58,9 +58,9 @@ struct Ahead {
 /// How much of a body is received before its request asks for a seat, so that a client that is slow to send it holds none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reception {
-    /// Nothing: it is a stream that gives its seat back when the response begins.
+    /// Nothing: the request is a stream that gives its seat back when the response begins.
     Nothing,
-    /// All of it, as far as it is buffered.
+    /// The whole body, as far as it is buffered.
     Whole,
     /// The first message of gRPC, or as much of it as is buffered. The rest may take as long as the call.
     FirstMessage,
@@ -68,7 +68,7 @@ pub(crate) enum Reception {
 
 /// Why a body is received no further before its request asks for a seat.
 enum Received {
-    /// As much is there as is received first.
+    /// All that has to be received first has arrived.
     Enough,
     /// The uploads of its client have more than their share of the buffers. The rest goes to the upstream as it comes.
     OverShare,
@@ -80,7 +80,7 @@ enum RequestBodySource {
     Http2(hyper::body::Incoming),
 }
 
-/// A client's connection, which both the one that serves it and the body of its request look at.
+/// A client's connection, which is shared by the task that serves it and the body of its request.
 #[derive(Debug)]
 pub(crate) struct ClientWire {
     pub(crate) wire: Wire,
@@ -96,7 +96,7 @@ pub(crate) struct ClientWire {
     pub(crate) hangup_check: Option<Box<Timeout>>,
     /// The task that waits for more of the body, which need not be the one that serves the connection.
     body_reader: Option<Waker>,
-    /// The connection is about to be closed: what the client still sends is discarded.
+    /// The connection is about to be closed: further bytes of the client are discarded.
     is_over: bool,
 }
 
@@ -161,7 +161,7 @@ impl RequestBody {
         })))
     }
 
-    /// Whether some of it has not come yet, and is wanted: it is not known to be too large.
+    /// Whether some of the body is still to come, and will be read: the body is not known to be too large.
     pub(crate) fn is_to_come(&self) -> bool {
         let is_there = match self.0.as_ref().map(|open| &open.source) {
             None => true,
@@ -174,7 +174,7 @@ impl RequestBody {
         !is_there && !self.is_too_large()
     }
 
-    /// Waits until so much of it is there, or what is buffered of a body. From now on the client has to keep a least rate.
+    /// Waits until so much of the body has arrived, or as much as is buffered. From now on the client has to keep a least rate.
     pub(crate) async fn receive(&mut self, reception: Reception, connection: &Connection) -> Result<(), BodyError> {
         let worker = &connection.worker;
         let Some(open) = &mut self.0 else { return Ok(()) };
@@ -221,12 +221,12 @@ impl RequestBody {
         }
     }
 
-    /// What has been received before the request asks for a seat.
+    /// The bytes that have been received before the request asks for a seat.
     pub(crate) fn received(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |open| &open.ahead.data)
     }
 
-    /// Whether nothing of it has been read, so that it can be sent to somebody else.
+    /// Whether nothing of the body has been read, so that it can be sent to another upstream.
     pub(crate) fn is_untouched(&self) -> bool {
         self.0.as_ref().is_none_or(|open| !open.is_begun)
     }
@@ -246,7 +246,7 @@ impl RequestBody {
     /// Whether it is known to be larger than it may be.
     pub(crate) fn is_too_large(&self) -> bool {
         let Some(open) = &self.0 else { return false };
-        // What has been read ahead has been counted.
+        // Bytes that were read ahead have been counted.
         open.source.left().is_some_and(|left| left > open.bytes_left)
     }
 
@@ -260,7 +260,7 @@ impl RequestBody {
         }
     }
 
-    /// Reports progress to the one who waits for the response.
+    /// Reports progress to the task that waits for the response.
     pub(crate) fn tell(&mut self, upload: &Rc<UploadProgress<BodyError>>) {
         if let Some(open) = &mut self.0 {
             open.upload = Some(Rc::clone(upload));
@@ -382,7 +382,7 @@ impl Open {
         silent.poll(context)
     }
 
-    /// Logs what becomes of the upload, unless there was such a line a moment ago.
+    /// Logs how the upload is treated, unless there was such a line a moment ago.
     fn warn(&self, connection: &Connection, what: &str) {
         if connection.worker.may_warn() {
             let request_id = self.stall.subject().id.to_str().unwrap_or_default();
@@ -414,7 +414,7 @@ impl Open {
         }
     }
 
-    /// Whether there may be so much of it.
+    /// Counts the bytes of a frame. Fails if the body is too large.
     fn count(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, BodyError> {
         if let Some(data) = frame.data_ref() {
             self.bytes_left = self.bytes_left.checked_sub(data.len() as u64).ok_or(BodyError::TooLarge)?;
@@ -427,7 +427,7 @@ impl Open {
         Ok(frame)
     }
 
-    /// What is let through of a part, if anything is.
+    /// A frame without trailers that must not be forwarded; `None` if nothing is left.
     fn guard(&self, frame: Frame<Bytes>) -> Option<Frame<Bytes>> {
         match frame.into_trailers() {
             Err(data) => Some(data),
@@ -467,7 +467,7 @@ impl ClientWire {
         }
     }
 
-    /// Something has come that is not for the one who has read it: whoever waits for the body has to look again.
+    /// Wakes the task that waits for the body: another task has read bytes that belong to it.
     pub(crate) fn wake_body_reader(&mut self) {
         if let Some(reader) = self.body_reader.take() {
             reader.wake();

@@ -56,7 +56,7 @@ pub(crate) enum ResponseBodyError {
 // === impl ResponseBodyError ===
 
 impl ResponseBodyError {
-    /// What metrics call it.
+    /// The kind of the failure in metrics.
     pub(crate) fn kind(self) -> UpstreamFailure {
         match self {
             Self::Cut | Self::Request | Self::Revoked => UpstreamFailure::Cut,
@@ -171,8 +171,8 @@ impl Body for ResponseBody {
 impl Http2Response {
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
         match Pin::new(&mut self.body).poll_frame(context) {
-            // The stream was reset because nothing comes of the request, and that is noticed elsewhere. Whoever notices decides
-            // how long the request keeps its seats.
+            // The stream was reset because the request has failed. The code that notices the failure decides how long the request
+            // keeps its seats.
             Poll::Ready(Some(Err(_))) if self.stall.subject().failure().is_some() => {
                 self.stall.subject().note_cancelled();
                 Poll::Pending

@@ -8,9 +8,9 @@ use crate::config::{Config, ServiceConfig};
 /// The services of the settings, for requests to be looked up in.
 #[derive(Debug)]
 pub(crate) struct ServiceTable {
-    /// By host, in lower case.
+    /// Services by host, in lower case.
     exact: HashMap<Box<str>, Vec<PathEntry>>,
-    /// By what hosts end with, as `.example.com`: the longest first.
+    /// Services by the end of hosts, as `.example.com`: the longest first.
     below: Vec<(Box<str>, Vec<PathEntry>)>,
     any: Vec<PathEntry>,
 }
@@ -127,7 +127,8 @@ fn is_at_or_below(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A path with another beginning, for a service that replaces what it was found by. `None` if the path is not written so.
+/// A path with another beginning, for a service that replaces the prefix by which it was found. `None` if the path does not begin
+/// with it as it is written.
 pub(crate) fn replaced(path: &str, prefix: &str, replacement: &str) -> Option<String> {
     let rest = path.strip_prefix(prefix).filter(|_| is_at_or_below(path, prefix))?;
     let mut new = replacement.trim_end_matches('/').to_owned();

@@ -52,7 +52,7 @@ pub(crate) fn bind_unix(path: &Path, mode: SocketMode) -> io::Result<(ListenSock
     Ok((ListenSocket::unix(OwnedFd::from(socket).into())?, file))
 }
 
-/// Gives every worker something to accept on, and every socket to somebody: with fewer sockets than workers, some share one.
+/// Spreads the sockets over the workers: each worker gets one at least, and with fewer sockets than workers, some share one.
 pub(crate) fn distribute(sockets: Vec<ListenSocket>, workers: usize) -> io::Result<Vec<Vec<ListenSocket>>> {
     let mut of_workers: Vec<Vec<ListenSocket>> = (0..workers.max(1)).map(|_| Vec::new()).collect();
     for number in sockets.len()..workers {

@@ -14,7 +14,7 @@ pub struct InheritedSockets {
     sockets: Vec<ListenSocket>,
 }
 
-/// What systemd passes cannot be used.
+/// The sockets that systemd passes cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("systemd passed a descriptor that cannot be used: {0}; sockets of evenkeel.socket need `ListenStream=`")]
 pub struct SystemdError(#[from] io::Error);
@@ -22,8 +22,9 @@ pub struct SystemdError(#[from] io::Error);
 // === impl InheritedSockets ===
 
 impl InheritedSockets {
-    /// The sockets that systemd passes (`LISTEN_FDS`), if any. systemd keeps them: what waits to be accepted when the
-    /// gateway shuts down is served by the next one. Call it before there are threads: it takes variables out of the environment.
+    /// The sockets that systemd passes (`LISTEN_FDS`), if any. systemd keeps them: connections that wait to be accepted when the
+    /// gateway shuts down are served by the next one. Call it before there are threads: it takes variables out of the
+    /// environment.
     pub fn from_systemd() -> Result<Self, SystemdError> {
         let mut passed = ListenFd::from_env();
         let mut sockets = Vec::new();
@@ -60,7 +61,7 @@ impl InheritedSockets {
         found
     }
 
-    /// Where a socket listens that systemd passed and nobody has taken.
+    /// The address of a socket that systemd passed and no listener has taken.
     pub(crate) fn unused(&self) -> Option<&str> {
         self.sockets.iter().find(|socket| socket.is_kept).map(ListenSocket::name)
     }

@@ -16,7 +16,7 @@ pub(crate) struct ListenSocket {
     kind: Kind,
     /// The address, as a setting has it: `127.0.0.1:8080` or `unix:/run/evenkeel.sock`.
     name: String,
-    /// Whether another process keeps it: what waits to be accepted is left to whoever comes next.
+    /// Whether another process keeps it: connections that wait to be accepted are left to the next process.
     pub(crate) is_kept: bool,
 }
 

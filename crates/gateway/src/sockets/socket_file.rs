@@ -6,11 +6,11 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// The file of a Unix socket. It is removed when this is dropped, unless it is somebody else's by then.
+/// The file of a Unix socket. It is removed when this is dropped, unless another process has made it anew by then.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
-    /// None if the file is left to another process.
+    /// `None` if the file is left to another process.
     identity: Option<(u64, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl Drop for SocketFile {
         if let Some(own) = self.identity
             && identity(&self.path).is_ok_and(|found| found == own)
         {
-            // If it fails, the next gateway finds a socket that nobody listens on, and removes it.
+            // If this fails, the next gateway finds a stale socket, and removes it.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -48,8 +48,8 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((found.dev(), found.ino()))
 }
 
-/// Removes the file of a socket that a process has left behind. A socket that somebody listens on is in use, and a file of another
-/// kind is not touched.
+/// Removes the file of a socket that a process has left behind. A socket that a process listens on is in use, and a file of
+/// another kind is not touched.
 pub(super) fn remove_stale(path: &Path) -> io::Result<()> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,

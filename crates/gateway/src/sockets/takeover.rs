@@ -2,8 +2,8 @@
 //!
 //! The two talk over a Unix socket that only their user can connect to. The successor says [`HELLO`]. The predecessor sends the
 //! names of its sockets, a line each, with their descriptors (`SCM_RIGHTS`), and [`END`]. When the successor accepts connections
-//! on them, it says [`READY`]; the predecessor stops accepting and says [`GONE`]. If the successor leaves before that,
-//! nothing has happened.
+//! on them, it says [`READY`]; the predecessor stops accepting and says [`GONE`]. If the successor leaves before that, the
+//! predecessor goes on as before.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -21,14 +21,14 @@ use super::{InheritedSockets, ListenSocket, SocketFile, bind_unix};
 use crate::config::SocketMode;
 use crate::net::{Listener, Socket};
 
-/// The gateway that this process takes the place of. It goes on as if nothing had happened when this is dropped.
+/// The gateway that this process takes the place of. If this is dropped, that gateway goes on as before.
 #[derive(Debug)]
 pub struct Predecessor {
     stream: UnixStream,
     path: PathBuf,
 }
 
-/// Where a successor finds a gateway.
+/// The socket on which a gateway offers its sockets to a successor.
 #[derive(Debug)]
 pub struct Offer {
     listener: Listener,
@@ -54,13 +54,13 @@ const READY: &[u8] = b"ready\n";
 const GONE: &[u8] = b"gone\n";
 /// Ends the list of sockets.
 const END: &str = "end\n";
-/// What marks the name of a socket that a third process keeps.
+/// The prefix of the name of a socket that a third process keeps.
 const KEPT: &str = "kept ";
 /// The system passes at most 253 descriptors at a time.
 const DESCRIPTORS_MAX: usize = 100;
 /// No gateway has more sockets: 64 listeners with a socket for each of 1,024 workers.
 const SOCKETS_MAX: usize = 65_536;
-/// How long either side waits for the other to say something that it says at once.
+/// How long either side waits for a message that the other sends at once.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it waits after a takeover that failed.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -111,8 +111,8 @@ impl Offer {
         Ok(Self { listener, path: path.to_owned(), sockets, handing: None, _file: file })
     }
 
-    /// Waits until a successor accepts connections. Returns what tells it that this process does not any more. Nothing is lost if
-    /// the future is dropped.
+    /// Waits until a successor accepts connections. Returns the handle by which the successor is told that this process does not
+    /// any more. Nothing is lost if the future is dropped.
     pub async fn taken(&mut self) -> Successor {
         loop {
             match self.try_taken().await {
@@ -257,7 +257,7 @@ fn expect(stream: &mut UnixStream, words: &[u8]) -> io::Result<()> {
     if said == words { Ok(()) } else { Err(io::Error::other("the other process does not speak this protocol")) }
 }
 
-/// The permissions of the file keep others away; this holds also where somebody has changed them.
+/// Checks that the peer has the same user. The permissions of the file ensure that too, unless they were changed.
 #[cfg(target_os = "linux")]
 fn ensure_same_user(stream: &UnixStream) -> io::Result<()> {
     let other = rustix::net::sockopt::socket_peercred(stream)?.uid;

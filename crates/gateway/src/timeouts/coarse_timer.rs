@@ -1,10 +1,10 @@
 //! The coarse timer of a worker: checks all timeouts some times a second, instead of having a timer for each.
 //!
-//! Nearly no timeout ever comes true, so they have to be cheap to set and to take back. Here that is a few instructions
-//! on memory of the worker's own; in return, a timeout may come late by up to three ticks of the timer. It never comes early.
+//! Hardly any timeout ever fires, so they have to be cheap to set and to take back. Here that is a few instructions on the
+//! worker's own memory; in return, a timeout may fire up to three ticks of the timer late. It never fires early.
 //!
-//! While the machine is suspended, hardly any time passes for the timer. So what arrived meanwhile is read before a client times
-//! out.
+//! While the machine is suspended, hardly any time passes for the timer. So bytes that arrived meanwhile are read before a client
+//! times out.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -55,7 +55,7 @@ impl CoarseTimer {
         Rc::new(Self { now: Cell::new(0), timeouts: RefCell::default(), date: RefCell::new(date()) })
     }
 
-    /// Goes on until it is dropped.
+    /// Runs the timer until the future is dropped.
     pub(crate) async fn run(self: Rc<Self>) {
         let mut interval = tokio::time::interval(TICK);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -78,7 +78,7 @@ impl CoarseTimer {
         self.wake(|waiting| waiting.at <= now);
     }
 
-    /// Wakes everybody, to look at something else that has changed.
+    /// Wakes all tasks, so that they see another change.
     pub(crate) fn wake_all(&self) {
         self.wake(|_| true);
     }
@@ -184,7 +184,7 @@ impl Timeout {
 impl Drop for Timeout {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            // Bound first: dropping a waker may drop a task, which may have timeouts of its own.
+            // Bound to a variable first: dropping a waker may drop a task, which may have timeouts of its own.
             let gone = self.timer.timeouts.borrow_mut().try_remove(key);
             drop(gone);
         }

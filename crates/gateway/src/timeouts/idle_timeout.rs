@@ -58,7 +58,7 @@ impl<A: Active> IdleTimeout<A> {
         self.after
     }
 
-    /// Whose activity it is.
+    /// The subject whose activity is watched.
     pub(crate) fn subject(&self) -> &A {
         &self.subject
     }

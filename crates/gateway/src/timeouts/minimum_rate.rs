@@ -13,10 +13,10 @@ use super::{CoarseTimer, Timeout};
 pub(crate) struct MinimumRate {
     timer: Rc<CoarseTimer>,
     window: Duration,
-    /// What has to move while we wait for the length of one window. Zero means that there is no limit.
+    /// The bytes that have to move while we wait for the length of one window. Zero means that there is no limit.
     bytes_min: u64,
     bytes: u64,
-    /// How many timer of this window we have waited, before `waiting_since`.
+    /// For how many ticks of this window we have waited, before `waiting_since`.
     waited: u64,
     waiting_since: Option<u64>,
     timeout: Option<Timeout>,
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// Lets timer pass while we wait for the other side, and says after how many it is too slow.
+    /// Lets ticks pass while we wait for the other side. Returns after how many it is too slow.
     fn wait(timer: &CoarseTimer, minimum_rate: &mut MinimumRate, count: u64) -> Option<u64> {
         (0..count).find(|_| {
             timer.advance(timer.now() + 1);
@@ -118,7 +118,7 @@ mod tests {
         for second in 0..100 {
             assert_eq!(wait(&timer, &mut minimum_rate, 1), None, "{second}");
             minimum_rate.note(1024);
-            // The one we pass it on to is slow.
+            // The receiver of what we pass on is slow.
             timer.advance(timer.now() + 19);
         }
         assert!(wait(&timer, &mut minimum_rate, 600).is_some());

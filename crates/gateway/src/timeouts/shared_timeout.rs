@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Timeout;
 
-/// A timeout that the one who waits for a response checks, and after that the one who sends it.
+/// A timeout that is checked by the task that waits for a response, and after that by the task that sends it.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedTimeout(Rc<RefCell<Timeout>>);
 

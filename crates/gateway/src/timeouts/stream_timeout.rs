@@ -1,8 +1,8 @@
 //! `StreamTimeout`: ends an HTTP/2 stream whose client does not read its response.
 //!
 //! The flow-control windows of HTTP/2 let a client keep a response waiting for as long as it likes. hyper polls a body for its
-//! next part when there is room for it. So nobody reads a body that is not polled, or that has returned a part and is not
-//! polled again.
+//! next part when there is room for it. So a body that is not polled, or that has returned a part and is not polled again, is not
+//! being read.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ use tokio::time::{Instant, Sleep};
 pub(crate) struct StreamProgress {
     /// How many parts have been polled for.
     polled: AtomicU64,
-    /// Whether there is something that has not been polled for: a body, or its next part.
+    /// Whether a body, or its next part, has not been polled for.
     is_waiting: AtomicBool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct StreamTimeout<T> {
     progress: Arc<StreamProgress>,
     timeout: T,
     after: Duration,
-    /// What the progress was when it was last checked.
+    /// The progress when it was last checked.
     seen: (u64, bool),
 }
 
@@ -56,7 +56,7 @@ pin_project! {
 // === impl StreamProgress ===
 
 impl StreamProgress {
-    /// Whether the client has no room for what comes next.
+    /// Whether the client has no room for the next part.
     pub(crate) fn is_waiting(&self) -> bool {
         self.is_waiting.load(Ordering::Relaxed)
     }

@@ -26,7 +26,7 @@ impl<T> WriteTimeout<T> {
         Self { stream, limit, timeout: Box::pin(sleep(limit)), is_waiting: false }
     }
 
-    /// What becomes of a write that came to this.
+    /// The result of a write, which is an error if writes have waited for too long.
     fn watched<R>(&mut self, result: Poll<io::Result<R>>, context: &mut Context<'_>) -> Poll<io::Result<R>> {
         if result.is_ready() {
             self.is_waiting = false;

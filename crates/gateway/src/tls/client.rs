@@ -19,7 +19,7 @@ pub(crate) struct ClientTls {
     config: Arc<Fresh<Offers>>,
 }
 
-/// What the gateway says it can speak.
+/// The protocols that the gateway offers (ALPN).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offer {
     Http1,
@@ -64,7 +64,7 @@ impl ClientTls {
     }
 }
 
-/// What the library calls a corrupt message is usually a response without TLS: its first byte begins no message of TLS.
+/// An error of the library about a corrupt message usually means a response without TLS: its first byte begins no message of TLS.
 fn explain(error: io::Error) -> io::Error {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
     match cause {

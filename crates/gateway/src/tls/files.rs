@@ -20,7 +20,7 @@ pub enum TlsError {
     Unreadable {
         /// The file.
         file: TlsFile,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// A file is damaged.
@@ -28,15 +28,15 @@ pub enum TlsError {
     Damaged {
         /// The file.
         file: TlsFile,
-        /// What is wrong with it.
+        /// The fault in the file.
         error: String,
     },
-    /// What the file holds is not what is wanted.
+    /// The file holds something else than it should.
     #[error("{file}: this file contains no {wanted} in PEM")]
     Empty {
         /// The file.
         file: TlsFile,
-        /// What was looked for.
+        /// The missing content, in words.
         wanted: &'static str,
     },
     /// The file of a certificate holds a key.
@@ -68,7 +68,7 @@ pub enum TlsError {
     Unusable {
         /// The file.
         file: TlsFile,
-        /// What TLS says of it.
+        /// The error of the TLS library.
         error: String,
     },
     /// The versions of TLS that are wanted cannot be had.
@@ -236,8 +236,7 @@ impl<T: Send + Sync> Refresh for Fresh<T> {
     }
 }
 
-/// What is in the files. They are small, and their times of change are not to be trusted when they are exchanged by
-/// changing a link.
+/// The contents of the files. They are small, and times of change cannot be trusted when files are exchanged by changing a link.
 fn contents(files: &[PathBuf]) -> Vec<Option<Vec<u8>>> {
     files.iter().map(|file| evenkeel_files::read(file).ok()).collect()
 }

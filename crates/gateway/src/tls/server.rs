@@ -90,7 +90,7 @@ impl ListenerTls {
         Ok(AcceptedTls { stream, is_http2, certificate })
     }
 
-    /// What a certificate says of its owner; nothing if it is nobody's.
+    /// The owner of a certificate; empty if the certificate names none.
     fn read(&self, certificate: &[u8]) -> ClientCertificate {
         ClientCertificate::from_der(certificate).unwrap_or_else(|problem| {
             if self.warnings.lock().unwrap_or_else(PoisonError::into_inner).may_log() {

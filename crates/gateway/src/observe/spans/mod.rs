@@ -38,7 +38,7 @@ use context::{Parent, RANDOM, SAMPLED, SpanId, TRACEPARENT, TRACESTATE, TraceId,
 pub(crate) use exporter::SpanExporter;
 pub(crate) use request_spans::{RequestSpans, UpstreamCall, Wait, WaitOutcome};
 
-/// Why spans cannot be exported: in one sentence what is wrong, and what to do.
+/// Why spans cannot be exported. Each error says in one sentence what is wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TracingError {
@@ -83,7 +83,7 @@ struct BatchedSpans {
 // === impl Tracer ===
 
 impl Tracer {
-    /// None if nothing is traced.
+    /// `None` if nothing is traced.
     pub(crate) fn new(config: &TracingConfig, exporter: Option<&SpanExporter>) -> Option<Self> {
         let state = BatchedSpans {
             batches: Batches::new(exporter?.clone()),
@@ -108,7 +108,7 @@ impl Tracer {
         is_sampled.then(|| self.ids(parent))
     }
 
-    /// Whether the ratio says so for the next request.
+    /// Whether the ratio chooses the next request.
     fn draws(&self) -> bool {
         self.sampling.draw(|| self.state.borrow_mut().random.u64(..))
     }

@@ -1,4 +1,4 @@
-//! `RequestSpans`: what the spans of a request say, and how they are encoded.
+//! `RequestSpans`: the content of a request's spans, and how they are encoded.
 //!
 //! Names and attributes follow the semantic conventions of OpenTelemetry for HTTP; those of our own begin with `evenkeel.`.
 
@@ -16,7 +16,7 @@ use super::{SpanIds, context};
 use crate::observe::access_log::{LineClass, LineTokens};
 use crate::observe::moment::Moment;
 
-/// What is known of a request that is traced and has ended.
+/// A traced request that has ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestSpans<'a> {
     pub(crate) ids: &'a SpanIds,
@@ -42,9 +42,9 @@ pub(crate) struct RequestSpans<'a> {
     pub(crate) failure: Option<&'a str>,
     /// Why it was rejected, if it was.
     pub(crate) rejected: Option<&'a str>,
-    /// How the gateway got to know of it, if another proxy forwards it: `ext_proc`.
+    /// The interface through which the gateway got the request, if another proxy forwards it: `ext_proc`.
     pub(crate) via: Option<&'a str>,
-    /// What it asked of a language model, if it did.
+    /// The model and the tokens of a request to a language model.
     pub(crate) llm: Option<LineTokens<'a>>,
     /// The wait of the request for a seat, if the flow control has decided about it.
     pub(crate) wait: Option<Wait<'a>>,
@@ -71,7 +71,7 @@ pub(crate) enum WaitOutcome<'a> {
     GivenUp(&'a str),
 }
 
-/// What an upstream did.
+/// The call to an upstream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UpstreamCall<'a> {
     pub(crate) began: Instant,
@@ -83,7 +83,7 @@ pub(crate) struct UpstreamCall<'a> {
     /// The path that was asked for, without the prefix; `*` for the upstream itself.
     pub(crate) path: &'a str,
     pub(crate) is_tls: bool,
-    /// What is put before the path of every request.
+    /// The prefix of the path of every request.
     pub(crate) prefix: &'a str,
     /// The status of its response, if there was one.
     pub(crate) status: Option<StatusCode>,
@@ -91,7 +91,7 @@ pub(crate) struct UpstreamCall<'a> {
     pub(crate) resends: u32,
 }
 
-/// Who a span belongs to, and when it was.
+/// The trace, the parent and the times of a span.
 struct SpanHead<'a> {
     ids: &'a SpanIds,
     id: SpanId,
@@ -112,7 +112,7 @@ enum SpanKind {
 const SPANS: u32 = 2;
 /// The field of a span that attributes are in.
 const ATTRIBUTES: u32 = 9;
-/// No text is longer: what a client sends cannot make a span large.
+/// The longest text in a span, so that clients cannot make spans large.
 const TEXT_BYTES_MAX: usize = 256;
 const PATH_BYTES_MAX: usize = 1024;
 /// Flags of a span: it is known whether the parent is in another process, and it is.
@@ -303,7 +303,7 @@ fn put_address(out: &mut Vec<u8>, key: &str, address: IpAddr) {
     put_text(out, key, &text);
 }
 
-/// What OpenTelemetry's conventions for generative AI say of a request.
+/// Appends the attributes of OpenTelemetry's conventions for generative AI.
 fn put_llm(out: &mut Vec<u8>, llm: &LineTokens<'_>) {
     put_some_text(out, "gen_ai.request.model", (!llm.model.is_empty()).then_some(llm.model));
     for (key, tokens) in [("gen_ai.usage.input_tokens", llm.prompt), ("gen_ai.usage.output_tokens", llm.output)] {
@@ -319,7 +319,8 @@ fn put_status(out: &mut Vec<u8>, status: Option<StatusCode>) {
     }
 }
 
-/// The host and the port of what may have both: `shop.example:8080`, `[::1]:8080`. Credentials in front of them are left out.
+/// Appends the host and the port of an authority, which may have both: `shop.example:8080`, `[::1]:8080`. Credentials in front of
+/// them are left out.
 fn put_server_address(out: &mut Vec<u8>, authority: &str) {
     let authority = authority.rsplit('@').next().unwrap_or_default();
     let (host, port) = match authority.rsplit_once(':') {

@@ -22,7 +22,7 @@ const TYPE_URL_END: &[u8] = b"/google.rpc.RetryInfo";
 // === impl RetryInfo ===
 
 impl RetryInfo {
-    /// What the headers or trailers with the status say, if they do and can be read.
+    /// Reads the headers or trailers with the status; `None` if they have no such details, or malformed ones.
     pub(super) fn of(status: &HeaderMap) -> Option<Self> {
         // The value may be padded or not.
         let details = status.get(DETAILS)?.to_str().ok()?.trim_end_matches('=');

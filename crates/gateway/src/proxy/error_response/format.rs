@@ -9,7 +9,7 @@ use super::llm_api::LlmApi;
 use super::template::Template;
 use crate::config::{ResponseFormat, ResponsesConfig};
 
-/// What happened, for the body of an error response.
+/// The facts for the body of an error response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ErrorFacts<'a> {
     pub(crate) status: StatusCode,
@@ -98,7 +98,7 @@ fn status_object(facts: &ErrorFacts<'_>) -> String {
     )
 }
 
-/// Problem details (RFC 9457). What the status says has the type `about:blank` (4.2.1).
+/// Problem details (RFC 9457). Where the status says all, the type is `about:blank` (4.2.1).
 fn problem(facts: &ErrorFacts<'_>) -> String {
     use std::fmt::Write;
     let mut text = format!(

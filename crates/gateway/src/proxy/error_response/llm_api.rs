@@ -1,4 +1,4 @@
-//! `LlmApi`: which API of language models a request is for, and what its clients understand when there is no response (LM-6).
+//! `LlmApi`: which API of language models a request is for, and the form of errors in that API (LM-6).
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::format::{ErrorFacts, anthropic, open_ai};
 /// The API that a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum LlmApi {
-    /// And of everything that is none of the others.
+    /// OpenAI's API, and all requests that are for none of the others.
     #[default]
     OpenAi,
     Anthropic,
@@ -21,9 +21,9 @@ pub(crate) enum LlmApi {
 
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
-/// SDKs that are told to wait for longer come back after a second or two.
+/// The longest wait that SDKs accept: told to wait for longer, they come back after a second or two.
 const RETRY_MAX: Duration = Duration::from_secs(60);
-/// How much earlier than that some are told to come back: those that are rejected together do not come back together.
+/// Clients are told to come back up to this part earlier than that, so that those rejected together do not come back together.
 const SPREAD: f64 = 0.25;
 
 // === impl LlmApi ===

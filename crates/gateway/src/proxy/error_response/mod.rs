@@ -105,7 +105,7 @@ pub(crate) const REVOKED: &str = "revoked";
 /// Why a request is rejected, as the flow control says it too.
 const REASON: HeaderName = HeaderName::from_static("x-evenkeel-reason");
 
-/// What the client of a request is told that ends because its level is revocable (LM-7).
+/// The message for the client of a request that was told to end because its level is revocable (LM-7).
 const REVOKED_MESSAGE: &str = "the request was ended because others need its seats; try again";
 
 /// How the gateway's own error responses are made, under the settings of one time.
@@ -128,7 +128,7 @@ pub(crate) enum Form {
 // === impl Failure ===
 
 impl Failure {
-    /// What metrics call it, if it is the upstream's.
+    /// The kind of the failure in metrics, if it is the upstream's.
     pub(crate) fn of_upstream(self) -> Option<UpstreamFailure> {
         Some(match self {
             Self::Resolve => UpstreamFailure::Resolve,
@@ -179,8 +179,8 @@ impl Failure {
         Some(Refusal { reason, retry_after_seconds: 1 })
     }
 
-    /// After how many seconds another try may succeed, as far as that can be said: an upstream that cannot be reached is given time to start
-    /// again, and one that is too slow to recover. What fails for another reason fails again.
+    /// After how many seconds another try may succeed, as far as that can be said: an upstream that cannot be reached is given
+    /// time to start again, and one that is too slow to recover. A request that fails for another reason would fail again.
     fn retry_after_seconds(self) -> Option<u64> {
         match self {
             Self::Resolve | Self::Connect | Self::ConnectTimeout | Self::Closed | Self::Silent => {
@@ -254,7 +254,7 @@ impl ErrorResponses {
         }
     }
 
-    /// A response with this status and message to what is not known to be a request.
+    /// A response with this status and message to bytes that are not known to be a request.
     pub(crate) fn response(&self, status: StatusCode, message: &str) -> Response<ResponseBody> {
         self.response_with(status, message, None, Form::UNKNOWN)
     }
@@ -296,7 +296,7 @@ impl ErrorResponses {
         response
     }
 
-    /// Whether responses tell clients how they stand with rates and seats.
+    /// Whether responses tell clients how much of their rates and seats is left.
     pub(crate) fn tells_rates(&self) -> bool {
         self.tells_rates
     }
@@ -306,7 +306,7 @@ impl ErrorResponses {
         self.format == ErrorFormat::Llm
     }
 
-    /// Whether the flow control's own responses are what the settings ask for.
+    /// Whether the flow control's own responses have the form of the settings.
     pub(crate) fn is_of_flow_control(&self) -> bool {
         self.format == ErrorFormat::Status && self.origins == AllowedOrigins::None
     }
@@ -327,7 +327,7 @@ impl ErrorResponses {
         let (status, text) = (refusal.status(), refusal.to_string());
         let facts = ErrorFacts {
             status,
-            // The text of Kubernetes repeats the status, and tells nobody what to do.
+            // The text of Kubernetes repeats the status, and does not say what to do.
             message: if status == StatusCode::UNAUTHORIZED { NO_CREDENTIAL } else { &text },
             reason: rejected.map(|rejected| rejected.reason.as_str()),
             level: rejected.map(evenkeel::Rejected::priority_level),
@@ -346,14 +346,14 @@ impl ErrorResponses {
     }
 }
 
-/// What a client is told that is not authenticated. It does not say which of its credentials is wrong.
+/// The message for a client that is not authenticated. It does not say which of its credentials is wrong.
 const NO_CREDENTIAL: &str =
     "the request has no valid credential; send a key, a token or a certificate that this service accepts";
 
 // === impl Form ===
 
 impl Form {
-    /// For what is not known to be a request.
+    /// The form for bytes that are not known to be a request.
     pub(crate) const UNKNOWN: Self = Self::Body { origin: None, api: LlmApi::OpenAi };
 }
 

@@ -16,7 +16,7 @@ pub(crate) enum AllowedOrigins {
     These(Vec<HeaderValue>),
 }
 
-/// What pages may read beside the body.
+/// The headers that pages may read beside the body.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "retry-after, x-request-id, x-evenkeel-level, x-evenkeel-reason, x-evenkeel-expected-wait",
 );

@@ -7,7 +7,7 @@ use http::HeaderValue;
 use super::ErrorFacts;
 use crate::config::ResponseTemplate;
 
-/// The body of an error response, with places for what happened. It is checked when it is made.
+/// The body of an error response, with placeholders. It is checked when it is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     content_type: HeaderValue,
@@ -21,7 +21,7 @@ enum Part {
     Value(Value),
 }
 
-/// What a template has places for.
+/// The placeholders of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Value {
     Status,
@@ -43,7 +43,7 @@ enum Escape {
     None,
 }
 
-/// No body of an error is longer.
+/// The longest template.
 const BYTES_MAX: usize = 16 * 1024;
 const VALUES: [(&str, Value); 6] = [
     ("status", Value::Status),
@@ -93,7 +93,7 @@ impl Template {
         self.content_type.clone()
     }
 
-    /// The body for what happened. A number that there is not is 0, and a text empty.
+    /// The body for these facts. A number that is absent becomes 0, and a text empty.
     pub(super) fn body(&self, facts: &ErrorFacts<'_>) -> String {
         let mut body = String::new();
         for part in &self.parts {

@@ -1,4 +1,4 @@
-//! Reads what an Envoy sends as plain functions of bytes, for `tests/any-input`.
+//! Reads the messages of an Envoy as a plain function of bytes, for `tests/any-input`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 

@@ -1,4 +1,5 @@
-//! The flow control of a worker for requests that Envoy forwards: what is let in holds its seat until Envoy says that it is over.
+//! `HeldFlow`: the flow control of a worker for requests that Envoy forwards. A request holds its seat until Envoy reports its
+//! end.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -34,14 +35,14 @@ pub(crate) struct HeldFlow {
     flow: FlowControl,
 }
 
-/// What goes with the head of a request through the flow control.
+/// The parts of a request that go with its head through the flow control.
 #[derive(Debug)]
 pub(super) struct HeldRequest {
     pub(super) connection: Rc<Connection>,
     pub(super) exchange: Rc<Exchange>,
-    /// Is told the headers before and after when the request has its seat.
+    /// Gets the headers before and after, when the request has its seat.
     pub(super) started: oneshot::Sender<Started>,
-    /// Tells the status of the response, if Envoy says it.
+    /// Resolves to the status of the response, if Envoy reports it.
     pub(super) responded: oneshot::Receiver<StatusCode>,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct HeldRequest {
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) headers: HeaderMap,
-    /// As the upstream shall see them.
+    /// The headers as the upstream shall see them.
     pub(super) forwarded: HeaderMap,
 }
 
@@ -106,7 +107,7 @@ impl tower_service::Service<AdmittedRequest<HeldRequest, RouteMatch>> for Hold {
         exchange.note(|record| record.note_admitted(&admitted));
         let mut forwarded = parts.headers.clone();
         connection.identity.sanitize_headers(&mut forwarded, &admitted.user);
-        // The stream has ended if nobody is there to be told.
+        // If this fails, the stream has ended.
         let _ = started.send(Started { headers: parts.headers, forwarded });
         Box::pin(async move {
             let Ok(status) = responded.await else { return std::future::pending().await };

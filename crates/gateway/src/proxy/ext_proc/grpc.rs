@@ -22,14 +22,14 @@ pub(super) struct Messages {
     frames: MessageFrames,
 }
 
-/// Bytes that arrive, and the messages that they are.
+/// Splits the bytes that arrive into messages.
 #[derive(Debug)]
 pub(super) struct MessageFrames {
     received: BytesMut,
     bytes_max: usize,
 }
 
-/// Where responses are put, to be sent in this order.
+/// The queue of responses to be sent, in this order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outgoing(Rc<RefCell<VecDeque<Bytes>>>);
 
@@ -49,10 +49,10 @@ pub(super) enum Code {
     Unimplemented = 12,
 }
 
-/// The body of a response: it runs the stream, and sends what comes of that. A stream that is dropped has ended.
+/// The body of a response: it runs the stream, and sends the stream's messages. Dropping it ends the stream.
 pub(super) struct StreamBody {
     outgoing: Outgoing,
-    /// None once it has ended and its status has been sent.
+    /// `None` once the stream has ended and its status has been sent.
     run: Option<Pin<Box<RunningStream>>>,
 }
 
@@ -105,7 +105,7 @@ impl MessageFrames {
         self.received.extend_from_slice(bytes);
     }
 
-    /// The first message, if all of it is there. After a fault, the rest says nothing.
+    /// The first message, if all of it is there. After a fault, the rest cannot be read.
     pub(super) fn next<M: Message + Default>(&mut self) -> Option<Result<M, Status>> {
         let invalid = |error: prost::DecodeError| Status::new(Code::InvalidArgument, format!("no message: {error}"));
         Some(self.take_whole()?.and_then(|bytes| M::decode(bytes).map_err(invalid)))
@@ -199,7 +199,7 @@ impl Body for StreamBody {
         let Some(run) = &mut self.run else { return Poll::Ready(None) };
         let ended = run.as_mut().poll(context);
         if let Some(message) = self.outgoing.next() {
-            // The rest is asked for again when this has been taken. A stream that has ended must not be polled again.
+            // The stream is polled again when this message has been taken, but not if it has ended.
             if let Poll::Ready(ended) = ended {
                 self.run = Some(Box::pin(std::future::ready(ended)));
             }

@@ -13,15 +13,15 @@ use super::messages::{HttpHeaders, Struct};
 use super::subject::certificate_of;
 use crate::identity::{Peer, Transport};
 
-/// The attributes of Envoy by which it tells who the client is.
+/// Attributes by which Envoy names the client.
 const SOURCE_ADDRESS: &str = "source.address";
 const CERTIFICATE_SUBJECT: &str = "connection.subject_peer_certificate";
-/// The attribute by which it tells the version of HTTP: `HTTP/1.1`.
+/// The attribute by which Envoy names the version of HTTP: `HTTP/1.1`.
 const PROTOCOL: &str = "request.protocol";
-/// What a header counts beside its name and value, as in HTTP/2 (RFC 9113, 6.5.2).
+/// The bytes that a header counts beside its name and value, as in HTTP/2 (RFC 9113, 6.5.2).
 const HEADER_BYTES: usize = 32;
 
-/// The head of the request. One that no request can have is the fault of whoever sent the message.
+/// The head of the request. If no request can have such a head, the message is at fault.
 pub(super) fn head_of(headers: HttpHeaders) -> Result<Parts, Status> {
     let wrong = |what: &str| Status::new(Code::InvalidArgument, format!("request_headers: {what}"));
     let (mut parts, ()) = Request::new(()).into_parts();
@@ -74,7 +74,7 @@ fn attribute<'a>(attributes: &'a HashMap<String, Struct>, name: &str) -> Option<
     attributes.values().find_map(|told| told.fields.get(name)?.text.as_deref())
 }
 
-/// The client of a request, as Envoy names it by attributes; Envoy itself where it names nobody.
+/// The client of a request, as Envoy names it by attributes; Envoy itself if it names none.
 pub(super) fn client_of(attributes: &HashMap<String, Struct>, envoy: SocketAddr) -> Peer {
     let address = attribute(attributes, SOURCE_ADDRESS).and_then(address_of).unwrap_or(envoy);
     let subject = attribute(attributes, CERTIFICATE_SUBJECT).filter(|subject| !subject.is_empty());

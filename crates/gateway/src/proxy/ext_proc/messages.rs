@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use prost::{Enumeration, Message, Oneof};
 
-/// What Envoy sends: a step of the request or of its response.
+/// A message from Envoy: a step of the request or of its response.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ProcessingRequest {
     #[prost(oneof = "Step", tags = "2, 3, 4, 5, 6, 7")]
     pub(super) step: Option<Step>,
-    /// What else is known of the request, by the name of the filter that tells it.
+    /// Further attributes of the request, by the name of the filter that sets them.
     #[prost(map = "string, message", tag = "9")]
     pub(super) attributes: HashMap<String, Struct>,
     /// Whether Envoy does not wait for a response.
@@ -77,7 +77,7 @@ pub(super) struct Value {
     pub(super) text: Option<String>,
 }
 
-/// What Envoy is told to do.
+/// A message to Envoy: what it is to do.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ProcessingResponse {
     #[prost(oneof = "Reply", tags = "1, 2, 3, 4, 5, 6, 7")]
@@ -133,7 +133,7 @@ pub(super) struct HeaderValueOption {
     pub(super) append_action: i32,
 }
 
-/// What becomes of a header that is there already.
+/// How a header is treated that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enumeration)]
 #[repr(i32)]
 pub(super) enum AppendAction {
@@ -152,7 +152,7 @@ pub(super) struct ImmediateResponse {
     pub(super) body: Bytes,
     #[prost(message, optional, tag = "4")]
     pub(super) grpc_status: Option<GrpcStatus>,
-    /// For Envoy's access log.
+    /// The details for Envoy's access log.
     #[prost(string, tag = "5")]
     pub(super) details: String,
 }

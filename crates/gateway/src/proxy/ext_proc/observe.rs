@@ -18,7 +18,7 @@ use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::serve::normalize_head;
 
-/// The head of a request that Envoy tells of.
+/// The head of a request that Envoy describes.
 struct ToldHead<'a> {
     headers: &'a HeaderMap,
     client: String,
@@ -45,7 +45,7 @@ impl RequestStream {
     }
 }
 
-/// Tells the shadow of a request. A request that would not reach flow control is none of its concern.
+/// Reports a request to the shadow, unless the request would not reach flow control.
 fn observed(connection: &Rc<Connection>, mut parts: Parts) -> Option<Observed> {
     let worker = &connection.worker;
     if normalize_head(&mut parts, worker.config.limits.headers).is_err() {
@@ -90,7 +90,7 @@ impl HeadSource for ToldHead<'_> {
     fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.get_all(name).iter();
         let value = values.next()?.to_str().ok()?;
-        // Nobody knows which of several values the service would go by.
+        // With several values, it is not known which one the service would use.
         values.next().is_none().then_some(value)
     }
 

@@ -33,10 +33,10 @@ use crate::proxy::record::RequestRecord;
 use crate::proxy::serve::{LoggedRequest, normalize_head};
 use crate::proxy::worker::Worker;
 
-/// A stream of Envoy, on which one request is told of.
+/// A stream of Envoy, which describes one request.
 pub(super) struct RequestStream {
     pub(super) worker: Rc<Worker>,
-    /// Where Envoy connects from.
+    /// The address that Envoy connects from.
     pub(super) envoy: SocketAddr,
     pub(super) messages: Messages,
     pub(super) outgoing: Outgoing,
@@ -44,16 +44,16 @@ pub(super) struct RequestStream {
 
 /// How far a request is.
 struct Course {
-    /// None when the response has come.
+    /// `None` when the response has come.
     future: Option<Pin<Box<HeldFuture>>>,
-    /// None when the request has its seat, or will not get one.
+    /// `None` when the request has its seat, or will not get one.
     started: Option<oneshot::Receiver<Started>>,
-    /// None when the response has come.
+    /// `None` when the response has come.
     responded: Option<oneshot::Sender<StatusCode>>,
     asks_for_response: bool,
 }
 
-/// What a request has come to.
+/// The next event of a request.
 enum Next {
     Started(Started),
     /// Before the request has started, the flow control responds; after that, the upstream.
@@ -164,7 +164,8 @@ impl RequestStream {
             worker.metrics.ext_proc_request(ExtProcOutcome::Left);
             note_left(arrived.elapsed());
         } else if let (Some(respond), Some(future)) = (course.responded, course.future) {
-            // What Envoy does not tell counts as a good response: a request that is merely dropped would count as one that failed.
+            // A response whose status Envoy does not report counts as a good one: a request that is merely dropped would count as
+            // failed.
             let _ = respond.send(StatusCode::OK);
             response_under_way = future.await.ok().map(Box::new);
         }

@@ -1,4 +1,4 @@
-//! What Envoy is told: to go on, or to respond itself.
+//! Replies to Envoy: to go on, or to respond itself.
 
 use bytes::Bytes;
 use evenkeel::grpc::is_grpc;
@@ -17,8 +17,8 @@ const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 // === impl ProcessingResponse ===
 
 impl ProcessingResponse {
-    /// The request has its seat. Where Envoy lets us choose, it keeps the stream open until the response has ended, and tells of the head of
-    /// the response only if that is asked for.
+    /// The request has its seat. If Envoy allows the choice, it keeps the stream open until the response has ended, and sends the
+    /// head of the response only if asked to.
     pub(super) fn start(started: &Started, asks_for_response: bool) -> Self {
         let mutation = difference(&started.headers, &started.forwarded);
         let common = mutation.map(|mutation| CommonResponse { header_mutation: Some(mutation) });
@@ -83,7 +83,7 @@ fn all_of(headers: &HeaderMap, except: &[HeaderName]) -> HeaderMutation {
     }
 }
 
-/// What makes these headers from those. None if they are the same.
+/// The mutation that makes the headers `after` from `before`; `None` if they are the same.
 fn difference(before: &HeaderMap, after: &HeaderMap) -> Option<HeaderMutation> {
     let mut mutation = HeaderMutation::default();
     for name in before.keys().filter(|name| !after.contains_key(*name)) {

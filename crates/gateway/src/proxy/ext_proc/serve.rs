@@ -29,7 +29,8 @@ struct Streams {
 const PROCESS: &str = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
 /// Every request that waits or runs has a stream, and Envoy opens further connections beyond these.
 const STREAMS_MAX: u32 = 1024;
-/// A message has the head of a request, whose names and values protobuf makes a little longer, and what Envoy tells beside it.
+/// The bytes of a message beside the head of a request: protobuf makes names and values a little longer, and Envoy adds
+/// attributes.
 const BESIDE_HEAD_BYTES: usize = 16 * 1024;
 
 /// Serves a connection to its end.

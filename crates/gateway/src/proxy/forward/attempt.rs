@@ -48,7 +48,7 @@ struct Refused {
     next: AfterFailure,
 }
 
-/// What may come next.
+/// What may be tried after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterFailure {
     /// Nothing was sent, or the request may be sent twice: any other upstream may be asked.
@@ -75,7 +75,7 @@ enum UpstreamConnection {
     Http2(Http2Stream),
 }
 
-/// How often a request is sent to the same upstream on another connection. More than that is no accident.
+/// How often a request is sent to the same upstream on another connection. Further failures are not by chance.
 const SAME_UPSTREAM_MAX: u32 = 3;
 
 /// How often a request that has waited for long looks whether its upstream is silent.
@@ -99,10 +99,10 @@ impl Vigil<'_> {
 // === impl Attempts ===
 
 impl Attempts {
-    /// The upstream's response, or one that says why there is none.
+    /// The upstream's response, or an error response.
     ///
     /// Nearly all requests go over a connection that is open already, and get a response. That way is short on purpose: the
-    /// room for all others would be moved about with every request.
+    /// memory for all other cases would be moved with every request.
     pub(super) async fn run(mut self) -> Response<ResponseBody> {
         let body = std::mem::replace(&mut self.body, RequestBody::none());
         let mut picked = self.pool.upstreams.pick();
@@ -112,7 +112,7 @@ impl Attempts {
                 let (mut call, in_flight) = self.begin(&picked, wire, body);
                 match self.head(&picked, &mut call).await {
                     Ok(head) => {
-                        // The next response on the connection is kept in what this request was kept in.
+                        // The memory of this request's headers is used for the next response on the connection.
                         call.give_back(std::mem::take(&mut self.parts.headers));
                         return self.response(&picked, call, head, in_flight);
                     }
@@ -195,7 +195,7 @@ impl Attempts {
                     ConnectError::Failed(_) => Failure::Connect,
                     ConnectError::TookTooLong => Failure::ConnectTimeout,
                 };
-                // Only here the cause is known. The request need not fail: another upstream may take it.
+                // Logged here, where the cause is known, although the request need not fail: another upstream may take it.
                 if let Some(kind) = failure.of_upstream() {
                     picked.upstream.warn(kind, &self.exchange.id, &error);
                 }
@@ -213,7 +213,7 @@ impl Attempts {
             Protocol::Auto if target.tls.is_none() => {
                 Some(self.flags.has(HeadFlags::TYPE) && is_grpc(&self.parts.headers))
             }
-            // What is spoken after an upgrade takes a connection of its own.
+            // A connection that is upgraded cannot be shared.
             Protocol::Auto if self.is_upgrade => Some(false),
             Protocol::Auto => picked.upstream.speaks_http2(),
         }
@@ -331,7 +331,7 @@ impl Attempts {
             match head.status {
                 StatusCode::SWITCHING_PROTOCOLS if self.is_upgrade => return Ok(head),
                 StatusCode::SWITCHING_PROTOCOLS => return Err(Failure::MalformedResponse),
-                // The gateway has sent that itself.
+                // The gateway itself has sent this response to the client.
                 StatusCode::CONTINUE => {}
                 status if status.is_informational() => self.note_interim(status, head.headers),
                 _ => return Ok(head),
@@ -339,7 +339,7 @@ impl Attempts {
         }
     }
 
-    /// What watches whether the request waits in vain. Only for a request that may be sent twice, and is then sent elsewhere.
+    /// Watches whether the request waits in vain. Only for a request that may be sent twice, and is then sent elsewhere.
     fn vigil<'a>(&self, picked: &'a Picked, has_no_body: bool) -> Option<Vigil<'a>> {
         // A request without a seat is long-running, and says nothing about the upstream.
         let may_be_sent_twice = has_no_body && self.takes_seat && !self.is_upgrade && is_idempotent(&self.parts.method);

@@ -21,7 +21,7 @@ pub(super) fn goes_on(name: &HeaderName) -> bool {
     }
 }
 
-/// Whether the gateway writes such a field itself, or it would be taken for one that it does.
+/// Whether the gateway writes this field itself, or the upstream would take the field for one that the gateway writes.
 fn is_written_anew(name: &str) -> bool {
     let is = |known: &str| header_names::matches(name, known);
     match name.len() {
@@ -34,9 +34,9 @@ fn is_written_anew(name: &str) -> bool {
     }
 }
 
-/// Takes out what `Connection` names. It cannot name what says how the message ends, or whom it is for.
+/// Removes the fields that `Connection` names, except those that say how the message ends, or which host it is for.
 ///
-/// This comes before anything of the gateway's own is added, so that a client cannot have that taken out.
+/// It is called before the gateway adds its own fields, so that a client cannot have those removed.
 pub(super) fn remove_named(headers: &mut HeaderMap) {
     if !headers.contains_key(CONNECTION) {
         return;
@@ -53,7 +53,7 @@ pub(super) fn remove_named(headers: &mut HeaderMap) {
     }
 }
 
-/// Takes out of a response what is about the upstream's connection only.
+/// Removes from a response the fields that are about the upstream's connection only.
 pub(crate) fn sanitize_response(status: StatusCode, headers: &mut HeaderMap, flags: HeadFlags) {
     if status == StatusCode::SWITCHING_PROTOCOLS || !flags.has(HeadFlags::OF_THE_CONNECTION) {
         return;

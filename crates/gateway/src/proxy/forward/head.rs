@@ -12,7 +12,7 @@ use crate::http1::{Encoder, HeadFlags, has_token};
 use crate::proxy::request_body::RequestBody;
 use crate::proxy::upstream::UpstreamTarget;
 
-/// The head of a request as the client sent it, and what goes with it.
+/// The head of a request as the client sent it, with the id that it goes on with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Received<'a> {
     pub(super) parts: &'a Parts,

@@ -1,6 +1,7 @@
 //! Tells the upstream where a request comes from: `X-Forwarded-*`, `Forwarded` and `Via`.
 //!
-//! These headers are made from the connection. Only what a trusted proxy in front has said is kept, and added to.
+//! These headers are made from the connection. Values from a trusted proxy in front are kept, and added to; all others are
+//! dropped.
 
 use std::fmt;
 use std::io::Write;
@@ -13,7 +14,7 @@ use http::{HeaderMap, Version};
 use crate::http1::HeadFlags;
 use crate::identity::{Peer, Transport};
 
-/// What the connection tells of where its requests come from. It is as small as it can be: every idle connection has one.
+/// The origin of a connection's requests. It is as small as it can be: every idle connection has one.
 #[derive(Debug)]
 pub(crate) struct Provenance {
     address: AddressText,
@@ -128,7 +129,7 @@ fn put_all(output: &mut Vec<u8>, parts: &[&[u8]]) {
     }
 }
 
-/// What was received under this name, with something added to the list.
+/// The values that were received under this name, with one more.
 fn append(received: &HeaderMap, name: &HeaderName, added: &[&[u8]], put: &mut impl FnMut(&HeaderName, &[&[u8]])) {
     let mut values = received.get_all(name).iter().peekable();
     if values.peek().is_none() {

@@ -65,7 +65,7 @@ fn put_hex(text: &mut Vec<u8>, number: u64) {
     text.extend(number.to_be_bytes().into_iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]));
 }
 
-/// Ids end up in logs: nothing that has a meaning there is let in.
+/// Ids end up in logs: characters with a meaning there are refused.
 fn is_sane(id: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:+/=@".contains(byte);
     !id.is_empty() && id.len() <= LENGTH_MAX && id.iter().all(is_plain)

@@ -37,15 +37,15 @@ use crate::proxy::service_times::Started;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Forward;
 
-/// The flow control of a worker, under the settings of one time. All connections of the worker share it; who is calling comes
-/// with each request.
+/// The flow control of a worker, under the settings of one time. All connections of the worker share it; the identity comes with
+/// each request.
 #[derive(Debug)]
 pub(crate) struct WorkerFlow {
     service: FlowService<Forward, NoIdentity, RequestRules, RequestRules, PassAdmitted>,
     flow: FlowControl,
 }
 
-/// What goes with the head of a request through the flow control, and the pool that it belongs to.
+/// The parts of a request that go with its head through the flow control, and the pool that it belongs to.
 #[derive(Debug)]
 pub(crate) struct PoolRequest {
     pub(crate) inbound: Inbound,
@@ -64,7 +64,7 @@ impl WorkerFlow {
         Self { service: flow_layer(flow, rules, errors).layer(Forward), flow: flow.clone() }
     }
 
-    /// When the clock began by which it decides.
+    /// When the clock began that the flow control decides by.
     pub(crate) fn clock_start(&self) -> Option<Instant> {
         self.flow.clock_start()
     }
@@ -107,7 +107,7 @@ pub(crate) fn flow_layer(
     layer.on_refusal(move |refusal, request| errors.refuse(refusal, request))
 }
 
-/// Puts what the flow control needs beyond the head of a request into its extensions.
+/// Puts the facts that the flow control needs beyond the head of a request into its extensions.
 pub(crate) fn attach_facts(flow: &FlowControl, parts: &mut Parts, exchange: &Exchange, connection: &Connection) {
     exchange.note(|record| record.time_seats(&mut parts.extensions));
     if flow.asks_for_addresses() {
@@ -143,7 +143,7 @@ impl tower_service::Service<AdmittedRequest<PoolRequest, RouteMatch>> for Forwar
     }
 }
 
-/// Turns a request into what is sent to an upstream, or responds to it if it must not be sent.
+/// Turns a request into attempts to send it to an upstream, or responds to it if it must not be sent.
 fn prepare(admitted: AdmittedRequest<PoolRequest, RouteMatch>) -> Result<Attempts, Box<Response<ResponseBody>>> {
     let AdmittedRequest { request, admitted } = admitted;
     let (mut parts, PoolRequest { inbound, pool, new_path }) = request.into_parts();

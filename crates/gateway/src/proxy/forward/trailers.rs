@@ -11,8 +11,8 @@ use http::header::{
 use super::fields::{goes_on, is_of_the_connection};
 use crate::identity::PeerIdentity;
 
-/// Cleans the trailers of a request. An upstream may take them for headers, so what is not trusted in a header must not be in
-/// them either.
+/// Cleans the trailers of a request. An upstream may take them for headers, so fields that are not trusted as headers must not be
+/// in them either.
 #[derive(Debug)]
 pub(crate) struct TrailerGuard {
     pub(crate) identity: PeerIdentity,

@@ -1,4 +1,4 @@
-//! `RequestTrace`: what the spans of a request say beyond its record.
+//! `RequestTrace`: the facts for the spans of a request beyond its record.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::observe::spans::{RequestSpans, SpanIds, Tracer, UpstreamCall, Wait, W
 use crate::proxy::connection::Connection;
 use crate::proxy::upstream::Upstream;
 
-/// What is known of a request that is traced.
+/// The further facts about a traced request.
 #[derive(Debug)]
 pub(super) struct RequestTrace {
     tracer: Rc<Tracer>,
@@ -28,12 +28,12 @@ pub(super) struct RequestTrace {
     route: Option<(RequestRules, RouteMatch)>,
     /// The queue that it was put into.
     queue: Option<u32>,
-    /// What is asked of the upstream, which may differ from what the client has asked for.
+    /// The URI of the forwarded request, which may differ from that of the client's request.
     forwarded: Option<Uri>,
     /// When an upstream got it first, and how often it was sent again.
     sent: Option<Instant>,
     resends: u32,
-    /// What the upstream has responded.
+    /// The status of the upstream's response.
     upstream_status: Option<StatusCode>,
 }
 

@@ -1,7 +1,7 @@
-//! `BufferedBody`: the body of a response on its way to a client, and what is kept of it for one that reads slowly.
+//! `BufferedBody`: the body of a response on its way to a client, with a buffer for clients that read slowly.
 //!
-//! A request has its seat until the upstream has sent the last byte. A client that reads slowly must not hold it: what the
-//! client has not taken is kept here, within a bound.
+//! A request has its seat until the upstream has sent the last byte. A client that reads slowly must not hold the seat: bytes
+//! that the client has not taken are kept here, within a bound.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -31,7 +31,7 @@ pub(super) struct BufferedBody {
     ahead: Ahead,
 }
 
-/// A body that hyper takes piece by piece, while the one who runs the stream reads ahead.
+/// A body that hyper takes piece by piece, while the task that runs the stream reads ahead.
 #[derive(Debug)]
 pub(super) struct SharedBody {
     body: Rc<RefCell<BufferedBody>>,
@@ -56,18 +56,18 @@ struct Passed {
     body: FlowBody<ResponseBody>,
     exchange: Rc<Exchange>,
     connection: Rc<Connection>,
-    /// How it ends if its request is told to end; none if that cannot be.
+    /// How it ends if its request is told to end; `None` if the request is not revocable.
     revoked_end: Option<Box<RevokedEnd>>,
 }
 
-/// What has been read and not been sent.
+/// Frames that have been read and not been sent.
 #[derive(Debug, Default)]
 struct Ahead {
     frames: VecDeque<Frame<Bytes>>,
     /// Small pieces that have come after those frames, put together.
     tail: BytesMut,
     bytes: usize,
-    /// How many bytes have been taken, since somebody asked.
+    /// How many bytes have been taken since the last call of `take_sent`.
     sent: usize,
     end: Option<Result<(), ResponseBodyError>>,
     buffer: Option<HeldBuffer>,
@@ -77,7 +77,7 @@ struct Ahead {
 const SMALL: usize = 4 * 1024;
 /// The pieces that hyper gets: small enough to see that a slow client takes them, large enough to fill a frame.
 const PIECES: RangeInclusive<usize> = 1024..=16 * 1024;
-/// How slow a client is taken to be where nothing says how slow it may be, in bytes a second.
+/// The assumed rate of a slow client where the settings have no least rate, in bytes a second.
 const SLOW: u64 = 1024;
 
 // === impl BufferedBody ===
@@ -122,7 +122,7 @@ impl BufferedBody {
         }
     }
 
-    /// Whether a client that is slow to read makes the request keep its seats: there is no room for more.
+    /// Whether there is no room for more, so that a client that is slow to read makes the request keep its seats.
     pub(super) fn is_held_up(&self) -> bool {
         match &self.source {
             BufferedSource::Passed(passed) => passed.body.has_permit() && !self.ahead.has_room(&passed.connection),
@@ -135,7 +135,7 @@ impl BufferedBody {
         std::mem::take(&mut self.ahead.sent)
     }
 
-    /// Reads ahead for a client that is slow to take what is there, as long as there is room.
+    /// Reads ahead for a client that reads slowly, as long as there is room.
     pub(super) fn poll_ahead(&mut self, context: &mut Context<'_>) {
         let Self { source: BufferedSource::Passed(passed), ahead } = self else { return };
         // A response without seats is as long as it likes; nobody waits for its end.
@@ -221,8 +221,8 @@ impl Body for BufferedBody {
 // === impl Passed ===
 
 impl Passed {
-    /// The next frame. A response whose request has failed does not end for its client; what the upstream still has to do
-    /// with it is left to the worker.
+    /// The next frame. A response whose request has failed does not end for its client; the upstream's remaining work is left to
+    /// the worker.
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
         if self.poll_revoked(context).is_ready() { self.poll_last(context) } else { self.poll_next(context) }
     }
@@ -359,8 +359,8 @@ fn piece_max(bytes_per_second_min: u64, stall: Duration) -> usize {
 // === impl SharedBody ===
 
 impl SharedBody {
-    /// The body, which the one who runs the stream finds in `of_stream`. Its pieces are so large that the slowest client that is
-    /// let go on takes one within `stall`.
+    /// The body, which the one who runs the stream finds in `of_stream`. Its pieces are so small that the slowest client which is
+    /// allowed takes one within `stall`.
     pub(super) fn new(body: BufferedBody, of_stream: &BodyOfStream, limits: &Limits, stall: Duration) -> Self {
         let body = Rc::new(RefCell::new(body));
         *of_stream.borrow_mut() = Rc::downgrade(&body);

@@ -15,7 +15,7 @@ const HANGUP_CHECK_PERIOD: Duration = Duration::from_millis(250);
 /// A client that closes later has given up: nothing else tells a connection that is half closed from one that is closed.
 const HALF_CLOSE_MAX: Duration = Duration::from_millis(100);
 
-/// Whether the client has disconnected. What it sends meanwhile is kept, up to a limit.
+/// Whether the client has disconnected. Bytes that it sends meanwhile are kept, up to a limit.
 pub(super) fn has_left(client: &mut ClientWire, timer: &Rc<CoarseTimer>, context: &mut Context<'_>) -> bool {
     while !client.is_half_closed {
         if client.wire.input.len() >= AHEAD_MAX {

@@ -10,10 +10,10 @@ use crate::http1::Wire;
 use crate::net::{Rewound, Stream};
 use crate::proxy::worker::Worker;
 
-/// While the gateway drains: how long a client without a request has until it sends one. It could not know.
+/// While the gateway drains: how long a client without a request has until it sends one, since it may not know yet.
 pub(super) const NEXT_REQUEST_MAX: Duration = Duration::from_secs(1);
 
-/// The connection, once the client has said something; none if that takes too long, or the client disconnected.
+/// The connection, once the client has sent something; `None` if that takes too long, or the client disconnected.
 pub(crate) async fn first_bytes(worker: &Worker, stream: Stream) -> Option<Rewound> {
     let mut wire = Wire::new(stream, &worker.buffer_pool);
     let mut timeout = worker.timer.timeout(worker.first_byte_after());

@@ -41,7 +41,7 @@ struct Serving {
 /// A response that is being sent.
 type Responding<'a> = Pin<Box<dyn Future<Output = After> + 'a>>;
 
-/// What comes next on a connection.
+/// The next event on a connection.
 #[expect(clippy::large_enum_variant, reason = "there is one for a moment only, and mostly it is a request")]
 enum NextHead {
     Request(RequestHead),
@@ -53,7 +53,7 @@ enum NextHead {
     Closed,
 }
 
-/// What becomes of a connection after a response.
+/// How a connection goes on after a response.
 #[derive(Debug)]
 enum After {
     GoesOn,
@@ -127,7 +127,7 @@ pub(crate) fn serve<C>(connection: Rc<Connection>, stream: Stream, counted: C) -
 // === impl Serving ===
 
 impl Serving {
-    /// Begins to respond to what has come, if it is to be responded to.
+    /// Begins the response to a request, or to a failure that gets one.
     fn begin(&mut self, next: NextHead) -> Result<Responding<'_>, After> {
         match next {
             NextHead::Request(head) => Ok(Box::pin(self.respond(head))),
@@ -149,7 +149,7 @@ impl Serving {
         let worker = &self.connection.worker;
         let timeouts = &worker.config.timeouts;
         let limits = HeadLimits { bytes: worker.config.limits.head_bytes, fields: worker.config.limits.headers };
-        // A client that has not said anything yet is not one that may come back with another request.
+        // A client that has not sent anything yet gets less time than one that may send another request.
         let idle_after = if is_first { worker.first_byte_after() } else { worker.idle_after() };
         let mut timeout = worker.timer.timeout(idle_after);
         let (mut has_begun, mut is_hurried, mut looked_at) = (false, false, 0);
@@ -226,7 +226,7 @@ impl Serving {
             let timeouts = ExchangeTimeouts::new(&worker.config.timeouts, RouteTimeouts::default());
             let exchange = Exchange::new(id, timeouts, record);
             let response = Failure::Connection.response_in(form, errors).map(BufferedBody::own);
-            // What follows is no request: nobody reads it.
+            // The bytes that follow are not a request, and are not read.
             self.client.borrow_mut().decoder = head.body;
             let mut total = worker.timer.timeout(Duration::ZERO);
             return self.send_response(response, &exchange, &mut asked, &mut total, sends_trailers).await;
@@ -267,7 +267,7 @@ impl Serving {
         if let Some(value) = exchange.debug_header() {
             parts.headers.insert(DEBUG, value);
         }
-        // A body that nobody reads stays in the way of the next request.
+        // An unread body is in the way of the next request.
         let is_unread = || !self.client.borrow().decoder.is_done();
         if worker.is_draining() || is_unread() && Rc::strong_count(&self.client) == 1 {
             asked.is_kept_alive = false;
@@ -279,7 +279,7 @@ impl Serving {
             let wire = &mut client.wire;
             put_interim(wire, exchange);
             let encoder = response_head::put(wire.output(), &parts, &exchange.id, &body, asked, || worker.timer.date());
-            // The next request is kept in what this response was kept in.
+            // The memory of this response's headers is used for the next request.
             wire.heads().give_back(std::mem::take(&mut parts.headers));
             encoder
         };
@@ -305,7 +305,7 @@ impl Serving {
         }
     }
 
-    /// What goes with the head of a request to where it is forwarded.
+    /// The parts of a request that go with its head to where it is forwarded.
     fn inbound(&self, parts: &Parts, framing: Framing, exchange: &Rc<Exchange>) -> Inbound {
         {
             let mut client = self.client.borrow_mut();
@@ -313,14 +313,14 @@ impl Serving {
             client.owes_continue = framing.expects_continue;
         }
         let body = RequestBody::http1(&self.client, exchange, &self.connection.worker);
-        // What comes after a body could not be told from it, and HTTP/2 has a way of its own to begin.
+        // Bytes after a body could not be told from it, and HTTP/2 begins in its own way.
         let is_upgrade =
             framing.is_upgrade && body.is_none() && !has_token(&parts.headers, &http::header::UPGRADE, "h2c");
         let (connection, exchange) = (Rc::clone(&self.connection), Rc::clone(exchange));
         Inbound { connection, body, exchange, is_upgrade, flags: framing.flags }
     }
 
-    /// Responds to a client that has not sent a whole head, or none that can be understood.
+    /// Responds to a client that has not sent a whole head, or an invalid one.
     async fn refuse(&mut self, response: Response<ResponseBody>) -> After {
         let worker = Rc::clone(&self.connection.worker);
         let timeouts = ExchangeTimeouts::new(&worker.config.timeouts, RouteTimeouts::default());
@@ -346,7 +346,8 @@ impl Serving {
         }
     }
 
-    /// Lets client and upstream speak what they have agreed on. The request counts as long-running until they have ended.
+    /// Connects client and upstream, which speak another protocol from now on. The request counts as long-running until they have
+    /// ended.
     async fn upgrade(self, upgrade: Box<Upgrade>) {
         let Upgrade { upstream, long_running, stall } = *upgrade;
         // The connection still counts for its client.
@@ -389,7 +390,7 @@ impl WaitingClient for WaitingHttp1Client<'_> {
     }
 }
 
-/// Puts interim responses on the wire. A client that does not read them does without: they only give hints.
+/// Puts interim responses on the wire. A client that does not read misses them, which does no harm: they are only hints.
 fn put_interim(wire: &mut Wire, exchange: &Exchange) {
     for (status, headers) in exchange.take_interim() {
         if !wire.is_full() {

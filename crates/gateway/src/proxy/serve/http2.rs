@@ -68,11 +68,12 @@ pin_project_lite::pin_project! {
     }
 }
 
-/// What is kept of the body of a request that waits, for each stream.
+/// The bytes of a waiting request's body that are kept, for each stream.
 const STREAM_WINDOW: u32 = 64 * 1024;
 /// The largest window that there is.
 const WINDOW_MAX: u32 = (1 << 31) - 1;
-/// What hyper keeps of a response that the client is slow to read, for each stream. It is not counted, so it is small.
+/// The bytes of a response that hyper keeps for a client that reads slowly, for each stream. They are not counted, so the number
+/// is small.
 const SEND_BUFFER: usize = 16 * 1024;
 
 /// Serves a connection to its end.

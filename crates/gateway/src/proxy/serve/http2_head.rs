@@ -1,5 +1,5 @@
-//! The head of a request of HTTP/2, made as strict and as plain as one of HTTP/1.1: everybody after this looks at `host`, at
-//! one cookie, and at a target that can be put in a line.
+//! Normalizes the head of an HTTP/2 request to the form of HTTP/1.1: code after this looks at `host`, at one cookie, and at a
+//! target that fits in a request line.
 
 use http::header::{COOKIE, HOST, HeaderValue};
 use http::request::Parts;
@@ -8,7 +8,7 @@ use http::{HeaderMap, Method};
 use crate::http1::is_sound_host;
 use crate::proxy::error_response::Failure;
 
-/// Settles what the two versions say in different ways, or says why the request is refused.
+/// Normalizes the fields in which the two versions differ, or fails if the request has to be refused.
 pub(crate) fn normalize(parts: &mut Parts, fields_max: usize) -> Result<(), Failure> {
     if parts.headers.len() > fields_max {
         return Err(Failure::TooManyFields);
@@ -42,7 +42,7 @@ fn normalize_host(parts: &mut Parts) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Clients may send cookies one by one, and those who know HTTP/1.1 only look at the first (RFC 9113, 8.2.3).
+/// Joins cookies, which clients may send one by one: servers of HTTP/1.1 only look at the first (RFC 9113, 8.2.3).
 fn join_cookies(headers: &mut HeaderMap) -> Result<(), Failure> {
     let mut cookies = headers.get_all(COOKIE).iter();
     if cookies.next().is_none() || cookies.next().is_none() {

@@ -15,8 +15,8 @@ use crate::timeouts::CoarseTimer;
 const LINGER_MAX: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
 
-/// Closes, but reads on for a moment first: a connection that is closed with something unread in it is reset, and the
-/// client may never see the response. Whoever still sends the body of the last request to an upstream gets no more of it.
+/// Closes, but reads on for a moment first: a connection that is closed with something unread in it is reset, and the client may
+/// never see the response. A task that still sends the body of the last request to an upstream gets no more of it.
 pub(super) async fn linger(client: &RefCell<ClientWire>, timer: &Rc<CoarseTimer>) {
     client.borrow_mut().end();
     let discard = async {

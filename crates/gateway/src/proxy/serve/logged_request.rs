@@ -21,7 +21,7 @@ pub(crate) struct LoggedRequest<'a> {
 // === impl LoggedRequest ===
 
 impl LoggedRequest<'_> {
-    /// Notes what was found out about the request when it arrived, and that it was not authenticated if it was not.
+    /// Notes the facts that are known on arrival, and logs a request that was not authenticated.
     pub(crate) fn note_arrival(self, arrival: &Arrival<'_>) {
         let worker = &self.connection.worker;
         self.exchange.note(|record| record.note_arrival(arrival, worker));

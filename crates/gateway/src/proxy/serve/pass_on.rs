@@ -23,7 +23,7 @@ use crate::proxy::pool::WorkerPool;
 use crate::proxy::record::RequestRecord;
 use crate::proxy::request_body::{Reception, RequestBody};
 
-/// What the protocol of the client does while a request is passed on.
+/// A client that waits while its request is passed on, as its protocol has it.
 pub(super) trait WaitingClient {
     /// Whether the time for the whole request is over; if not, the task is woken when it is.
     fn poll_total(&mut self, context: &Context<'_>) -> Poll<()>;
@@ -51,7 +51,7 @@ pub(super) async fn pass_on(
     let logged = LoggedRequest { connection: &connection, exchange: &exchange, target: arrival.target };
     logged.note_arrival(&arrival);
     let found = arrival.pool.clone()?;
-    // What comes after the head of an upgrade is no body.
+    // The bytes after the head of an upgrade are not a body.
     let counts_tokens = arrival.counts_tokens(&connection);
     if !inbound.is_upgrade && (inbound.body.is_to_come() || counts_tokens && !inbound.body.is_too_large()) {
         let reception = arrival.reception(&parts);
@@ -85,7 +85,7 @@ pub(super) async fn pass_on(
     Ok(response)
 }
 
-/// Reads what the body of a request says of its model, as far as it is there.
+/// Reads the facts about the model from the body of a request, as far as it has arrived.
 #[cold]
 fn read_llm(
     arrival: &mut Arrival<'_>,
@@ -97,7 +97,7 @@ fn read_llm(
     let mut facts = RequestFacts::read(received);
     arrival.set_namespace(model_namespace(&facts.model));
     let length = body.left().unwrap_or(received.len() as u64);
-    // What was not read may hold anything.
+    // The unread part may hold anything.
     facts.is_text &= body.left() == Some(received.len() as u64);
     let cached_weight = connection.worker.config.llm.cached_token_weight;
     let user = arrival.user();

@@ -19,7 +19,7 @@ use crate::proxy::forward::RequestFuture;
 /// Dropping it gives the request up. If an upstream works on it, the request keeps its seat until that has ended
 /// ([`Abandoned`](crate::proxy::abandoned::Abandoned)).
 pub(super) struct PendingResponse {
-    /// None when it has come.
+    /// `None` when the response has come.
     future: Option<RequestFuture>,
     exchange: Rc<Exchange>,
     connection: Rc<Connection>,
@@ -63,7 +63,7 @@ impl Future for PendingResponse {
             return Poll::Ready(Ok(response));
         }
         if future.poll_revoked(context).is_ready() {
-            // The upstream is not waited for: the seats are needed now.
+            // Dropped without waiting for the upstream: the seats are needed now.
             this.future = None;
             return Poll::Ready(Err(Failure::Revoked));
         }

@@ -24,18 +24,18 @@ use crate::timeouts::{IdleTimeout, MinimumRate, Timeout};
 pub(super) enum RelayError {
     /// The client has gone, or does not read.
     Client,
-    /// The response itself has no end.
+    /// The response was cut off by the upstream.
     Response,
     /// The time for the whole request is over.
     Time,
 }
 
-/// What a response's way to the client needs.
+/// The parts that sending a response to its client takes.
 pub(super) struct Relay<'a> {
     pub(super) client: &'a Rc<RefCell<ClientWire>>,
     pub(super) exchange: &'a Rc<Exchange>,
     pub(super) connection: &'a Connection,
-    /// Counts what the client has not taken.
+    /// Counts the bytes that the client has not taken.
     pub(super) buffer: Option<EvictableBuffer>,
     /// Whether the client reads fast enough, as long as the request has its seats.
     pub(super) minimum_rate: MinimumRate,
@@ -56,7 +56,7 @@ impl Relay<'_> {
             self.exchange.note(|record| record.note_cut_off(TIMEOUT));
         }
         if result == Err(RelayError::Response) {
-            // The client gets what there is. That it is not all must be seen.
+            // The client gets the bytes that there are. It must be able to see that they are not all.
             let _ = poll_fn(|context| self.poll_flush(context, &mut stall)).await;
             if encoder == Some(Encoder::ToTheClose) {
                 self.client.borrow().wire.stream.reset_on_close();
@@ -112,7 +112,7 @@ impl Relay<'_> {
         if let Poll::Ready(frame) = Pin::new(body).poll_frame(context) {
             return Poll::Ready(frame.transpose().map_err(|_| RelayError::Response));
         }
-        // Nothing comes for now: what is there should not wait.
+        // No further bytes are there for now, so the present ones are sent.
         ready!(self.poll_flush(context, stall))?;
         if disconnect::has_left(&mut self.client.borrow_mut(), &self.connection.worker.timer, context) {
             return Poll::Ready(Err(RelayError::Client));
@@ -120,8 +120,8 @@ impl Relay<'_> {
         self.total.poll(context).map(|()| Err(RelayError::Time))
     }
 
-    /// Waits until the client has taken what is there. The request does not keep its seats for that: the rest of the response
-    /// is read meanwhile, as far as there is room for it. Beyond that the client has to keep a least rate.
+    /// Waits until the client has taken all bytes. The request does not keep its seats for that: the rest of the response is read
+    /// meanwhile, as far as there is room for it. Beyond that the client has to keep a least rate.
     fn poll_room(
         &mut self,
         body: &mut BufferedBody,
@@ -171,7 +171,7 @@ impl Relay<'_> {
                     return Poll::Ready(Err(RelayError::Time));
                 }
                 ready!(stall.poll(context));
-                // A slow reader may have taken some of what the system has to send.
+                // A slow reader may have taken some of the bytes in the system's buffer.
                 if client.wire.write_now() {
                     stall.note_activity();
                     return stall.poll(context).map(|()| Err(RelayError::Client));

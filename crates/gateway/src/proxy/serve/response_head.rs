@@ -10,7 +10,7 @@ use http_body::Body;
 use crate::http1::{Encoder, content_length, put_field};
 use crate::proxy::forward::REQUEST_ID;
 
-/// What the response depends on.
+/// The facts about the request that the response depends on.
 #[derive(Debug, Clone)]
 pub(super) struct ResponseContext {
     pub(super) method: Method,
@@ -19,7 +19,7 @@ pub(super) struct ResponseContext {
     pub(super) is_kept_alive: bool,
 }
 
-/// What of a response's fields the rest of its head depends on.
+/// The response's fields that the rest of its head depends on.
 struct Found<'a> {
     /// Whether the date is among them.
     date: bool,

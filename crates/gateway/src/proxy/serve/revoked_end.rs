@@ -9,14 +9,14 @@ use crate::proxy::error_response::LlmApi;
 /// Follows a response, to know whether an error can be appended to it.
 #[derive(Debug)]
 pub(super) struct RevokedEnd {
-    /// The API of the stream; none for what is no stream that could have an error in it.
+    /// The API of the stream; `None` if the response is not a stream that could have an error in it.
     stream: Option<(LlmApi, Framing)>,
     /// The last bytes that have passed.
     tail: [u8; TAIL],
     has_begun: bool,
 }
 
-/// What is between the events of a stream.
+/// The separator between the events of a stream.
 #[derive(Debug, Clone, Copy)]
 enum Framing {
     /// An empty line.

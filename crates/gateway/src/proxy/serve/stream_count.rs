@@ -1,4 +1,4 @@
-//! Runs an HTTP/2 connection until it ends, by how many of its streams run.
+//! `StreamCount`: counts the running streams of an HTTP/2 connection, and closes the connection when it is idle.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -22,7 +22,7 @@ pub(crate) struct RunningStream {
     running: Rc<Cell<usize>>,
 }
 
-/// How long a connection that is told to close has for that, if nothing runs on it.
+/// How long a connection that is told to close may take, if no stream runs on it.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
 
 // === impl StreamCount ===

@@ -16,26 +16,26 @@ use crate::proxy::record::TIMEOUT;
 use crate::proxy::worker::Worker;
 use crate::timeouts::{IdleTimeout, MinimumRate, SharedTimeout, StreamProgress, StreamTimeout};
 
-/// Runs streams, and ends those that nobody reads or that take too long.
+/// Runs streams, and ends those whose clients do not read or that take too long.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StreamExecutor;
 
-/// What a stream's task knows of its request.
+/// The facts about its request that a stream's task has.
 #[derive(Debug)]
 pub(super) struct StreamRequest {
     pub(super) worker: Rc<Worker>,
     pub(super) progress: Arc<StreamProgress>,
     pub(super) exchange: Rc<Exchange>,
     /// The time for the whole request. The request handler checks it until there is a response, and from then on the stream's
-    /// task: nobody polls the body while the client has no room for it.
+    /// task: the body is not polled while the client has no room for it.
     pub(super) total: SharedTimeout,
     pub(super) body: BodyOfStream,
 }
 
-/// The place of a stream's request. It stays empty in a stream that carries what a `WebSocket` says, which has no limits.
+/// The place of a stream's request. It stays empty in a stream that carries a `WebSocket`, which has no limits.
 type Stream = RefCell<Option<StreamRequest>>;
 
-/// What ends a stream.
+/// The limits that end a stream.
 struct Limits {
     request: StreamRequest,
     unread: StreamTimeout<IdleTimeout<Exchange>>,

@@ -13,7 +13,7 @@ use crate::net::EagerWrites;
 use crate::proxy::worker::Worker;
 use crate::timeouts::{Activity, Elapsed, IdleTimeout};
 
-/// What one direction keeps at most.
+/// The buffer of one direction.
 const BUFFER: usize = 16 * 1024;
 
 /// Copies until both directions have ended, one has failed, or neither has moved for `timeouts.upgradeIdle`. A side that does not

@@ -28,11 +28,11 @@ use crate::proxy::worker::Worker;
 #[derive(Debug)]
 pub(super) struct WebSocket {
     stream: OnUpgrade,
-    /// What an upstream says that has understood the handshake.
+    /// The value by which an upstream shows that it has understood the handshake.
     accept: String,
 }
 
-/// What RFC 6455 adds to a key.
+/// The text that RFC 6455 appends to a key.
 const KEY_SUFFIX: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 // === impl WebSocket ===
@@ -62,7 +62,7 @@ impl WebSocket {
     ) -> Response<BufferedBody> {
         let refuse = |failure: Failure| failure.response_in(Form::UNKNOWN, &worker.errors).map(BufferedBody::own);
         if response.status().is_success() {
-            // To the client that would mean that the two have agreed.
+            // A success would tell the client that the two have agreed.
             return refuse(Failure::NotUpgraded);
         }
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {

@@ -21,7 +21,7 @@ use crate::timeouts::CoarseTimer;
 #[derive(Debug)]
 pub(crate) struct Upstreams {
     all: Vec<Rc<Upstream>>,
-    /// Which worker's they are.
+    /// The index of the worker.
     worker: usize,
     /// How many requests there have been.
     turns: Cell<usize>,
@@ -38,7 +38,7 @@ pub(crate) struct Picked {
     purpose: Cell<Purpose>,
     /// Whether a request was sent that waits for a response.
     is_waiting: Cell<bool>,
-    /// Whether anybody compares it with others.
+    /// Whether it is compared with others.
     is_one_of_many: bool,
     /// When the request was sent, if its latency is measured.
     started: Cell<Option<Instant>>,
@@ -48,15 +48,15 @@ pub(crate) struct Picked {
 #[derive(Debug)]
 struct CountedInFlight {
     upstream: Rc<Upstream>,
-    /// Whether anybody compares the upstream with others.
+    /// Whether the upstream is compared with others.
     is_one_of_many: bool,
 }
 
-/// A request that an upstream works on, and what goes with it for as long.
+/// A request that an upstream works on. Dropping it ends the count, the timing and the place on a shared connection.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     _counted: CountedInFlight,
-    /// Since when, where somebody wants to know how long such requests take.
+    /// When the upstream got the request, where service times are measured.
     timing: Option<(Rc<ServiceTimes>, Started)>,
     /// The place of the request on a connection that it shares.
     _stream: Option<Http2Stream>,
@@ -182,8 +182,8 @@ impl Upstreams {
     }
 }
 
-/// How good a choice an upstream is, the best first: by what it has to do, then by its turn. Of those that are all out of the rotation it is the one whose failure
-/// is the longest ago.
+/// How good a choice an upstream is, the best first: by its load, then by its turn. Of those that are all out of the rotation it
+/// is the one whose failure is the longest ago.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Well(u64, Reverse<i64>),
@@ -256,11 +256,11 @@ impl Picked {
     /// How long a request may wait before that is suspicious, if there are others to compare the upstream with.
     pub(crate) fn patience(&self) -> Option<Duration> {
         let patience = if self.is_one_of_many { self.upstream.target.health.patience()? } else { return None };
-        // A probe costs its client that time, and only has to show that something comes back.
+        // A probe costs its client that time, and only has to show that the upstream responds at all.
         Some(if self.purpose.get() == Purpose::Trial { patience / 2 } else { patience })
     }
 
-    /// Whether nothing comes back from it while others respond.
+    /// Whether the upstream is silent while others respond.
     pub(crate) fn is_silent(&self) -> bool {
         self.upstream.target.health.is_silent()
     }

@@ -33,7 +33,7 @@ struct Checking {
     task: JoinHandle<()>,
 }
 
-/// What runs a connection, until it is dropped.
+/// The task that runs a connection, until it is dropped.
 struct Driven(JoinHandle<()>);
 
 /// The interval varies by this part of it, so that many gateways do not check at the same time.

@@ -119,7 +119,7 @@ impl<A: Iterator<Item = SocketAddr>> Attempts<A> {
         .await
     }
 
-    /// The first of those that are being made that is there. Those that fail are dropped.
+    /// The first connection that has been made, of those under way. Those that fail are dropped.
     fn poll_begun(&mut self, context: &mut Context<'_>) -> Option<TcpStream> {
         let mut index = 0;
         while let Some(attempt) = self.begun.get_mut(index) {
@@ -172,7 +172,7 @@ mod tests {
         (listener, address)
     }
 
-    /// An address that neither takes connections nor refuses them: nobody accepts any, and its queue is full.
+    /// An address that neither accepts connections nor refuses them: its queue is full.
     #[cfg(target_os = "linux")]
     fn silent() -> (Vec<socket2::Socket>, SocketAddr) {
         use socket2::{Domain, Socket, Type};

@@ -12,8 +12,8 @@ const INTERNAL: u8 = 13;
 const UNAVAILABLE: u8 = 14;
 const DATA_LOSS: u8 = 15;
 
-/// Whether an upstream with this response failed. What the request asked for and the upstream does not have (501, 505) is the
-/// client's; so are deadlines and quotas of gRPC. A call that fails after its first message has a head like any other, and
+/// Whether an upstream with this response failed. Requests for something that the upstream does not have (501, 505) are the
+/// client's fault; so are deadlines and quotas of gRPC. A call that fails after its first message has a head like any other, and
 /// counts as served.
 pub(super) fn is_error(status: StatusCode, grpc: Option<GrpcStatus>) -> bool {
     match grpc {

@@ -39,7 +39,7 @@ pub(crate) enum Http1Body {
 /// The response to a request, from the end of its head on.
 #[derive(Debug)]
 pub(crate) struct Http1Response {
-    /// None when the connection is used by somebody else already, or closed.
+    /// `None` when the connection has been given back or closed.
     sending: Option<Sending>,
     decoder: Decoder,
     is_kept_alive: bool,
@@ -54,7 +54,7 @@ struct Sending {
     body: RequestBody,
     encoder: Encoder,
     is_complete: bool,
-    /// Whether the upstream is told that nothing more comes, and whether it has been.
+    /// How the sending half of the connection ends.
     end: SendingEnd,
     /// How many bytes the upstream has taken.
     taken: u64,
@@ -73,7 +73,7 @@ enum SendingEnd {
 /// The body of the request does not end, or has another length than was announced.
 struct Unsendable;
 
-/// Why there is no response.
+/// Why a call has no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallError {
     /// The upstream has closed the connection.
@@ -124,7 +124,7 @@ impl Http1Call {
         }
     }
 
-    /// The request's body, to be sent to somebody else, if nothing of it has been read and there is no response.
+    /// The request's body, to be sent to another upstream, if nothing of it has been read and there is no response.
     pub(crate) fn into_unsent_body(self) -> Option<RequestBody> {
         let is_untouched = self.sending.end == SendingEnd::Open && self.sending.body.is_untouched();
         (!self.has_input && is_untouched).then_some(self.sending.body)
@@ -140,7 +140,8 @@ impl Http1Call {
         self.sending.taken
     }
 
-    /// Sends what there is room for, although the system has not said that there is any. Tells whether anything has moved.
+    /// Sends as much as there is room for, although the system has not said that there is any. Returns whether anything has
+    /// moved.
     pub(crate) fn send_now(&mut self) -> bool {
         self.sending.wire.write_now()
     }
@@ -150,7 +151,7 @@ impl Http1Call {
         self.sending.wire.heads().give_back(headers);
     }
 
-    /// The connection, for something that is no HTTP any more.
+    /// The connection, for another protocol than HTTP.
     pub(crate) fn into_wire(self) -> Wire {
         *self.sending.wire
     }
@@ -246,7 +247,7 @@ impl Http1Response {
                 Err(_) => return Poll::Ready(Err(ResponseBodyError::Malformed)),
             }
             match ready!(sending.wire.poll_fill(context)) {
-                // A reset, or TLS that ends without saying so, is no end of a response.
+                // A reset connection, or TLS without a closing message, does not count as the end of a response.
                 Ok(0) if self.decoder.close() => return Poll::Ready(Ok(Decoded::End)),
                 Ok(0) | Err(_) => return Poll::Ready(Err(ResponseBodyError::Cut)),
                 Ok(_) => {}
@@ -264,7 +265,7 @@ impl Http1Response {
         self.decoder.left()
     }
 
-    /// The response is complete: somebody else may use the connection, if the request is too.
+    /// The response is complete: others may use the connection, if the request is complete too.
     fn end(&mut self) {
         if let Some(sending) = self.sending.take()
             && self.is_kept_alive
@@ -277,7 +278,7 @@ impl Http1Response {
 // === impl Sending ===
 
 impl Sending {
-    /// Lets somebody else use the connection, if nothing of this request and its response is left on it.
+    /// Lets others use the connection, if nothing of this request and its response is left on it.
     fn give_back(self, upstream: &Upstream) {
         let is_reusable = self.is_complete && self.end == SendingEnd::Open;
         if is_reusable && !self.wire.has_output() && self.wire.input.is_empty() {
@@ -316,7 +317,7 @@ impl Sending {
         flushed
     }
 
-    /// Sends what is there, and nothing more of the body; then closes the sending half.
+    /// Sends the bytes that are there, and nothing more of the body; then closes the sending half.
     fn half_close(&mut self) {
         if self.end == SendingEnd::Open {
             self.end = SendingEnd::Closing;

@@ -36,16 +36,16 @@ pub(super) struct Http2Connection {
 #[derive(Debug)]
 pub(crate) struct Http2Stream(Rc<Http2Connection>);
 
-/// What runs a connection, until it has ended.
+/// The future that runs a connection, until it has ended.
 type Run = Rc<RefCell<Option<http2::Connection<TokioIo<MonitoredStream>, RequestBody, OnWorker>>>>;
 
-/// A window that lets a stream go on while its updates are under way, and bounds what one can make us keep.
+/// A window that lets a stream go on while its updates are under way, and bounds the memory of a stream.
 const STREAM_WINDOW: u32 = 128 * 1024;
-/// There is none for the connection, as far as HTTP/2 allows that: responses that nobody reads must not hold up others. What
-/// they make us keep is bounded by the windows of the streams, and by how many requests run.
+/// The window of the connection is the largest that HTTP/2 allows: unread responses must not hold up others. Memory is bounded by
+/// the windows of the streams, and by how many requests run.
 const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
-/// A connection on which nothing at all has come for so long after a request may be dead, and gets no more until something
-/// comes. Nobody is asked with a ping: servers of gRPC close connections on which there are more than one in five minutes.
+/// A connection on which nothing at all has come for so long after a request may be dead, and gets no more until something comes.
+/// No ping is sent: servers of gRPC close connections with more than one ping in five minutes.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 // === impl Http2Connection ===
@@ -88,7 +88,7 @@ impl Http2Connection {
         self.sender.is_closed()
     }
 
-    /// Whether another request would be sent at once, and something is likely to come of it.
+    /// Whether another request would be sent at once, and is likely to get a response.
     pub(super) fn has_room(&self) -> bool {
         let streams_max = self.run.try_borrow().ok().and_then(|run| Some(run.as_ref()?.current_max_send_streams()));
         !self.is_suspect() && streams_max.is_some_and(|max| self.requests.get() < max)

@@ -10,12 +10,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::net::Stream;
 
-/// What has been received, as far as that matters.
+/// The state of what has been received.
 #[derive(Debug, Default)]
 pub(super) struct Liveness {
-    /// Since when somebody waits for something, and nothing has come.
+    /// Since when requests have waited without anything being received.
     silent_since: Cell<Option<u64>>,
-    /// How many bytes have come, as far as anybody wants to know.
+    /// How many bytes have been received, counted up to the first frame's kind.
     bytes: Cell<usize>,
     is_http2: Cell<bool>,
 }

@@ -51,7 +51,7 @@ use health::{Change, Health, UpstreamCounts};
 use latency::{Latencies, Stopwatch};
 use pool::Pool;
 
-/// What all workers share about an upstream, or about one address of it.
+/// An upstream, or one address of it, as all workers share it.
 #[derive(Debug)]
 pub(crate) struct UpstreamTarget {
     /// Where connections to it go.
@@ -59,11 +59,11 @@ pub(crate) struct UpstreamTarget {
     /// The host of the upstream without the brackets of IPv6, or the path of its socket; and its port.
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
-    /// What people call it: host and port as they are in URLs, or its socket. An address of a name says of which.
+    /// Its name for people: host and port as they are in URLs, or its socket. The address of a name includes the name.
     pub(crate) name: String,
     /// The host of requests that have none of their own.
     pub(crate) authority: String,
-    /// What is put before every path, without a slash at the end.
+    /// The prefix of every path, without a slash at the end.
     pub(crate) prefix: String,
     pub(crate) protocol: Protocol,
     pub(crate) tls: Option<ClientTls>,
@@ -87,7 +87,7 @@ enum UpstreamLocation {
     Unix(PathBuf),
 }
 
-/// Which of the targets of an upstream one is.
+/// The place of a target among those of its upstream.
 struct TargetPlace<'a> {
     labels: &'a UpstreamLabels,
     location: UpstreamLocation,
@@ -105,9 +105,9 @@ pub(crate) struct Upstream {
     buffer_pool: Rc<BufferPool>,
     config: Arc<Config>,
     stopwatch: Stopwatch,
-    /// What it is ahead of its turn, beside others with equally much to do.
+    /// Its credit for taking turns with others that have equally much to do.
     credit: Cell<i64>,
-    /// How often each kind of failure is worth a line.
+    /// Limits how often each kind of failure gets a line.
     warnings: RefCell<[Throttle; UpstreamFailure::ALL.len()]>,
 }
 
@@ -176,7 +176,7 @@ impl UpstreamTarget {
         }
     }
 
-    /// What came back from it, for the comparison with others.
+    /// The counts for the comparison with others.
     fn counts(&self) -> UpstreamCounts {
         let (asked, waiting) = self.metrics.asked_and_waiting();
         let errors = self.metrics.errors();
@@ -234,7 +234,7 @@ fn is_this_machine(host: &str) -> bool {
 // === impl LookupName ===
 
 impl LookupName {
-    /// What is looked up for an upstream, if it is given by a name.
+    /// The name to look up for an upstream, if it is given by a name.
     fn of(address: &UpstreamAddress) -> Option<Self> {
         if let Some(service) = address.service() {
             return Some(Self::Service(service.to_owned()));

@@ -19,11 +19,11 @@ pub(crate) struct Pool {
     /// The connections of HTTP/2, each of which many requests share. A request takes the first that has room, so that the others
     /// grow old.
     shared: RefCell<Vec<Rc<Http2Connection>>>,
-    /// Held by the one who makes another: the others wait for that instead of making their own.
+    /// Held by the task that makes another one: others wait for that instead of making their own.
     pub(super) making: tokio::sync::Mutex<()>,
     /// How often that has failed.
     pub(super) failures: Cell<u64>,
-    /// What the upstream has agreed to speak under TLS, once that is known.
+    /// Whether the upstream has agreed to HTTP/2 under TLS, once that is known.
     pub(super) speaks_http2: Cell<Option<bool>>,
 }
 

@@ -34,7 +34,7 @@ struct Lookups {
     last: Mutex<LastLookup>,
 }
 
-/// What came of the last lookup.
+/// The outcome of the last lookup.
 #[derive(Debug, Default)]
 struct LastLookup {
     /// How many have failed in a row.
@@ -46,7 +46,7 @@ struct LastLookup {
 /// When a name is looked up again: by the time that its records are valid, within these bounds.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(300);
-/// Where nobody says how long addresses are valid.
+/// The time where the answer does not say how long addresses are valid.
 const PAUSE_UNKNOWN: Duration = Duration::from_secs(30);
 /// After a failure the next lookup is soon, and later after each further one.
 const RETRY_MAX: Duration = Duration::from_secs(30);
@@ -109,7 +109,7 @@ impl UpstreamSource {
         self.tls.as_ref()
     }
 
-    /// What is counted of its lookups, if there are any.
+    /// The counts of its lookups, if there are any.
     pub(crate) fn lookup_metrics(&self) -> Option<LookupMetrics> {
         self.lookups.as_ref().map(|lookups| lookups.metrics.clone())
     }
@@ -131,7 +131,7 @@ impl UpstreamSource {
         self.lookups.as_ref().map_or(Duration::MAX, |lookups| lookups.last().pause)
     }
 
-    /// These are the addresses from now on. Those that were there before keep their connections and their health.
+    /// Sets the addresses. Those that were there before keep their connections and their health.
     fn renew(&self, found: &[FoundAddress]) -> bool {
         let before = self.targets();
         let known = |location: &UpstreamLocation, weight: u32| {
@@ -163,7 +163,7 @@ impl UpstreamSource {
     }
 }
 
-/// The weights of addresses, divided by what they have in common.
+/// The weights of addresses, divided by their greatest common divisor.
 fn reduced(found: &[FoundAddress]) -> Vec<u32> {
     let common = found.iter().fold(0, |common, found| greatest_common_divisor(common, found.weight)).max(1);
     found.iter().map(|found| found.weight / common).collect()

@@ -122,8 +122,8 @@ fn begin(
     });
 }
 
-/// The client that a balancer names in a header of the PROXY protocol; the balancer itself if it names none. None if there is no
-/// header that can be used: then nobody knows who has connected.
+/// The client that a balancer names in a header of the PROXY protocol; the balancer itself if it names none. `None` if there is
+/// no valid header: then the client is not known.
 async fn named_client(worker: &Rc<Worker>, stream: &mut Socket, balancer: SocketAddr) -> Option<SocketAddr> {
     let read = worker.timer.limit(worker.config.timeouts.head, read_header(stream)).await;
     let error = match read {

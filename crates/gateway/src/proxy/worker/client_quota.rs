@@ -1,4 +1,4 @@
-//! `ClientQuotas`: how much of the gateway each client has, so that no client takes it all.
+//! `ClientQuotas`: counts the connections, streams and buffers of each client, so that no client takes all.
 //!
 //! A client is an address until a request on the connection has proved who is calling, and then that user.
 
@@ -13,7 +13,7 @@ use evenkeel_engine::User;
 use evenkeel_engine::implied_groups::UNAUTHENTICATED;
 use evenkeel_identity::config::masked;
 
-/// What the clients of the gateway have, on all workers.
+/// The counts of all clients of the gateway, on all workers.
 #[derive(Debug)]
 pub(crate) struct ClientQuotas {
     connections_max: AtomicUsize,
@@ -34,12 +34,12 @@ pub(crate) struct HostedConnection {
     owner: Mutex<HostedOwner>,
 }
 
-/// Whom a connection to a hosted service counts for.
+/// The client that a connection to a hosted service counts for.
 #[derive(Debug)]
 enum HostedOwner {
     /// The address that it comes from: no request has said who is calling.
     Address(Arc<ClientCounts>),
-    /// The user of its first request that did.
+    /// The user of its first request that was authenticated.
     User(Arc<ClientCounts>),
     /// A trusted proxy, which has no limits.
     Proxy,
@@ -57,9 +57,9 @@ pub(crate) struct SilentCall(ClientQuota);
 #[derive(Debug)]
 struct OfConnection {
     clients: Arc<ClientQuotas>,
-    /// None for a trusted proxy: it speaks for many clients, and has no limits.
+    /// `None` for a trusted proxy: it speaks for many clients, and has no limits.
     owner: RefCell<Option<Arc<ClientCounts>>>,
-    /// Whether a request has said who is calling. Nobody looks a second time.
+    /// Whether a request has said who is calling. After the first, further requests are not looked at.
     is_identified: Cell<bool>,
     streams: Cell<usize>,
     silent_calls: Cell<usize>,
@@ -110,7 +110,7 @@ impl ClientQuotas {
         Some(self.of_owner(Some(self.add_connection(ClientKey::address(address))?)))
     }
 
-    /// A connection that counts for nobody.
+    /// A connection that counts for no client.
     pub(crate) fn uncounted(self: &Arc<Self>) -> ClientQuota {
         self.of_owner(None)
     }
@@ -236,13 +236,12 @@ impl ClientQuota {
         Some(SilentCall(self.clone()))
     }
 
-    /// What all buffers of the client have, which is nothing for a trusted proxy.
+    /// The bytes in all buffers of the client; zero for a trusted proxy.
     pub(crate) fn buffered(&self) -> usize {
         self.0.owner.borrow().as_ref().map_or(0, |counts| counts.buffered_bytes.load(Ordering::Relaxed))
     }
 
-    /// A buffer of the connection has another size. Returns what all buffers of the client have, which is nothing for a
-    /// trusted proxy.
+    /// A buffer of the connection has another size. Returns the bytes in all buffers of the client; zero for a trusted proxy.
     pub(crate) fn change_buffered(&self, before: usize, after: usize) -> usize {
         let bytes = &self.0.buffered_bytes;
         bytes.set(bytes.get().saturating_sub(before).saturating_add(after));
@@ -291,7 +290,7 @@ impl Drop for HostedConnection {
 // === impl OfConnection ===
 
 impl OfConnection {
-    /// Takes what the connection contributes away from its client.
+    /// Takes the connection's part away from the counts of its client.
     fn release(&self) {
         if let Some(counts) = self.owner.take() {
             counts.streams.fetch_sub(self.streams.get(), Ordering::Relaxed);

@@ -22,7 +22,7 @@ pub(crate) struct ListenerRules {
     pub(crate) spoken: Spoken,
 }
 
-/// What is spoken on the connections of a listener.
+/// The protocol on the connections of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spoken {
     /// HTTP, by clients.

@@ -39,7 +39,7 @@ pub(crate) use listener::{ListenerRules, Listening, Spoken};
 pub(crate) use on_worker::OnWorker;
 pub(crate) use thread::{Stage, WorkerThread};
 
-/// What all workers share.
+/// The state that all workers share.
 #[derive(Debug)]
 pub(crate) struct SharedByWorkers {
     pub(crate) flows: Arc<FlowControls>,
@@ -47,11 +47,11 @@ pub(crate) struct SharedByWorkers {
     pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) clients: Arc<ClientQuotas>,
-    /// What the buffers of all workers have.
+    /// The bytes in the buffers of all workers.
     pub(crate) buffered: BufferedBytes,
 }
 
-/// What a worker's connections and requests need of it, under the settings of one generation. When the settings change, the next
+/// A worker as its connections and requests see it, under the settings of one generation. When the settings change, the next
 /// generation of the worker takes its place. Requests that have begun stay with the worker that they began with.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -71,7 +71,7 @@ pub(crate) struct Worker {
     lasting: Rc<Lasting>,
 }
 
-/// What a worker has for as long as its thread runs, whatever the settings are: all its generations share it.
+/// The state of a worker for as long as its thread runs, whatever the settings are: all its generations share it.
 #[derive(Debug)]
 pub(crate) struct Lasting {
     /// Which worker it is.
@@ -116,7 +116,7 @@ fn abandoned_max(config: &Config) -> usize {
 // === impl Worker ===
 
 impl Worker {
-    /// The first generation of a worker, and what clients will have left to it.
+    /// The first generation of a worker, and the requests that clients will abandon to it.
     fn new(
         index: usize,
         shared: &SharedByWorkers,
@@ -208,8 +208,8 @@ impl Worker {
         self.is_draining.get()
     }
 
-    /// How long a connection may be without a request. There always is such a time, since those who wait for it are also
-    /// woken when the gateway drains.
+    /// How long a connection may be without a request. There always is such a time, since tasks that wait for it are also woken
+    /// when the gateway drains.
     pub(crate) fn idle_after(&self) -> Duration {
         const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
         let idle = self.config.timeouts.idle;
@@ -232,7 +232,7 @@ impl Worker {
         may_warn
     }
 
-    /// Does what is to be done from time to time.
+    /// Hands over log lines and spans, and closes upstream connections that have been idle for too long.
     fn tidy(&self) {
         self.generations.flush();
         self.pools.prune();

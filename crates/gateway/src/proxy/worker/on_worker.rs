@@ -1,6 +1,6 @@
 //! `OnWorker`: hyper's executor on a worker's own thread.
 
-/// Runs what hyper wants run on the worker's own thread.
+/// Runs hyper's tasks on the worker's own thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OnWorker;
 

@@ -67,7 +67,7 @@ impl WorkerThread {
                 Ok(runtime) => runtime.block_on(run(index, &shared, counted, listening, generations, stage)),
                 Err(error) => tracing::error!(%error, "cannot start a worker"),
             }
-            // Everybody who waits for this has gone if it fails.
+            // If this fails, nobody waits for it any more.
             let _ = ending.send(());
         };
         thread::Builder::new().name(format!("evenkeel-{index}")).spawn(run)?;
@@ -121,7 +121,7 @@ async fn run(
             Err(error) => tracing::error!(%error, "a worker cannot listen"),
         }
     }
-    // When the gateway itself is gone, there is nobody left to serve for.
+    // If the gateway itself is gone, this returns too.
     let _ = stage.wait_for(|stage| *stage != Stage::Serving).await;
     if let Some(checking) = checking {
         checking.abort();

@@ -11,7 +11,7 @@ use super::pace::{self, PaceSeen};
 use crate::gateway::generation::Generation;
 use crate::proxy::upstream::UpstreamTarget;
 
-/// An upstream, and what is remembered of it.
+/// An upstream, and its record.
 #[derive(Debug)]
 struct Watched {
     upstream: Arc<UpstreamTarget>,
@@ -19,7 +19,7 @@ struct Watched {
     pace: PaceSeen,
 }
 
-/// Compares the upstreams for as long as the future lives. One alone is compared with nobody.
+/// Compares the upstreams for as long as the future lives. A sole upstream is not compared.
 pub(crate) async fn compare_upstreams(mut generations: watch::Receiver<Arc<Generation>>) {
     let mut looks = interval(judge::PERIOD);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -56,7 +56,7 @@ pub(crate) async fn compare_upstreams(mut generations: watch::Receiver<Arc<Gener
     }
 }
 
-/// The upstreams that there are now. What is known of those that stay is kept.
+/// The upstreams that there are now. The records of those that stay are kept.
 fn follow(before: &mut Vec<Watched>, upstreams: &[Arc<UpstreamTarget>]) -> Vec<Watched> {
     let watched = |upstream: &Arc<UpstreamTarget>| {
         let known = before.iter().position(|watched| Arc::ptr_eq(&watched.upstream, upstream));

@@ -1,9 +1,9 @@
-//! `judge`: compares upstreams by what comes back from them, and says which are to get no requests for a while.
+//! `judge`: compares upstreams by their responses, and decides which get no requests for a while.
 //!
 //! The judge has no clock and no network. A caller looks at the counters of all upstreams some times a second and passes them on, with
 //! the time. Memory does not grow: a [`TrackRecord`] has a fixed size.
 //!
-//! What all upstreams do alike is the service's fault or the clients', and no upstream is ejected for it; see
+//! Failures that all upstreams share are the service's fault or the clients', and no upstream is ejected for them; see
 //! `docs/decisions/0077-failing-upstreams.md`.
 
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::config::HealthConfig;
 use crate::observe::frame::OutCause;
 
-/// What has been counted for an upstream since it is known.
+/// The counts of an upstream since it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct UpstreamCounts {
     /// Requests that were sent to it.
@@ -24,13 +24,13 @@ pub(crate) struct UpstreamCounts {
     pub(crate) failed: u64,
 }
 
-/// What is remembered of an upstream from one look to the next.
+/// The record of an upstream, kept from one look to the next.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TrackRecord {
     last: Option<(Instant, UpstreamCounts)>,
     /// Errors that were more than their tolerated share, as a running sum that never falls below zero.
     score: f64,
-    /// What came back lately; older events weigh less.
+    /// The recent outcomes; older ones weigh less.
     recent: Recent,
     silence: Option<Silence>,
 }
@@ -61,11 +61,11 @@ pub(super) struct Case<'a> {
     pub(super) trial_since: Option<Instant>,
 }
 
-/// What is to be done about an upstream.
+/// The verdict on an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Eject(OutCause),
-    /// What it was ejected for is no worse than what the others do.
+    /// The upstream is no longer worse than the others in what it was ejected for.
     Reinstate,
     /// The request that probes it gets no response.
     TrialFailed,
@@ -91,7 +91,7 @@ const TIMES_SLOWER: u32 = 10;
 /// The score goes no higher than so many ejections' worth, so that it falls soon when errors end.
 const SCORE_MAX: f64 = 2.0;
 
-/// What is to be done about each of these upstreams, in their order. At least one that is in service stays there.
+/// The verdict on each of these upstreams, in their order. At least one that is in service stays there.
 ///
 /// `patience` is the time after which a request without a response is suspicious, see [`patience`].
 pub(super) fn judge(
@@ -197,7 +197,7 @@ impl TrackRecord {
         self.recent.failed / self.recent.all() >= TIMES_WORSE * best
     }
 
-    /// Whether nothing comes back from it, and that is no accident.
+    /// Whether the upstream is silent, and not by chance.
     fn is_silent(&self, is_late: impl Fn(Instant) -> bool, all: &[Case<'_>], own: UpstreamCounts) -> bool {
         let Some(silence) = self.silence.filter(|silence| is_late(silence.since)) else { return false };
         let all_of = |count: fn(&UpstreamCounts) -> u64| all.iter().map(|case| count(&case.counts)).sum::<u64>();

@@ -27,18 +27,18 @@ pub(super) struct Health {
     config: HealthConfig,
     /// Whether there is anything to remember. If not, the lock is not taken.
     is_suspect: AtomicBool,
-    /// Whether it is out because nothing comes back from it.
+    /// Whether it is out because it is silent.
     is_silent: AtomicBool,
-    /// How long a request may wait before that is suspicious, in milliseconds; zero if nobody compares.
+    /// How long a request may wait before that is suspicious, in milliseconds; zero if upstreams are not compared.
     patience_ms: AtomicU64,
     standing: Mutex<Standing>,
     /// How fast it responds beside the others.
     pub(super) pace: Pace,
-    /// Shows whether it is up. Changed only under the lock, so that it is always what the standing says.
+    /// Shows whether it is up. Changed only under the lock, so that it always agrees with the standing.
     metrics: UpstreamMetrics,
 }
 
-/// How a request failed that got no response.
+/// How a request without a response failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unanswered {
     /// The connection could not be made, or was closed.
@@ -68,7 +68,7 @@ impl Health {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it is good for.
+    /// Whether the upstream may get requests, and how many.
     pub(super) fn condition(&self, now: Instant) -> Condition {
         if !self.is_suspect.load(Ordering::Acquire) {
             return Condition::Well(FULL_SHARE);
@@ -136,7 +136,7 @@ impl Health {
         self.patience_ms.store(patience.map_or(0, milliseconds), Ordering::Relaxed);
     }
 
-    /// How long a request may wait before that is suspicious, if anybody compares.
+    /// How long a request may wait before that is suspicious, if upstreams are compared.
     pub(super) fn patience(&self) -> Option<Duration> {
         Some(self.patience_ms.load(Ordering::Relaxed)).filter(|ms| *ms > 0).map(Duration::from_millis)
     }

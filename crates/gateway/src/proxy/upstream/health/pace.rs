@@ -13,21 +13,21 @@ pub(crate) struct Pace {
     mean_ln: AtomicU64,
     /// How many latencies there were.
     samples: AtomicU64,
-    /// As if it had so many requests more.
+    /// The handicap: the upstream counts as if it had so many more requests.
     handicap: AtomicU32,
 }
 
-/// How a pace was at the last look.
+/// A pace at the last look.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PaceSeen {
     samples: u64,
 }
 
-/// What a new latency weighs.
+/// The weight of a new latency.
 const WEIGHT: f64 = 1.0 / 32.0;
-/// Of fewer latencies, nothing follows.
+/// Fewer latencies say nothing.
 const SAMPLES_MIN: u64 = 8;
-/// Shorter latencies count as this: such differences are nobody's concern.
+/// Shorter latencies count as this: smaller differences do not matter.
 const LEAST: Duration = Duration::from_millis(2);
 /// A failure counts as a response after this time. It weighs so little that the errors in a row for which an upstream is ejected
 /// still find their way to it.
@@ -71,7 +71,7 @@ impl Pace {
         self.handicap.store(0, Ordering::Relaxed);
     }
 
-    /// As if it had so many requests more.
+    /// The handicap: the upstream counts as if it had so many more requests.
     pub(crate) fn handicap(&self) -> u64 {
         u64::from(self.handicap.load(Ordering::Relaxed))
     }
@@ -98,7 +98,7 @@ pub(super) fn compare(paces: &mut [(&Pace, &mut PaceSeen)]) -> Option<Duration> 
         let Some(mut mean) = pace.mean() else { continue };
         let samples = pace.samples();
         if std::mem::replace(&mut seen.samples, samples) == samples {
-            // The upstream may have become faster. Nobody knows while it gets no requests.
+            // The upstream may have become faster, which cannot be seen while it gets no requests.
             mean += (best - mean) * FORGOTTEN;
             pace.set_mean(mean);
         }

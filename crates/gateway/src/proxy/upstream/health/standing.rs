@@ -37,7 +37,7 @@ struct Ejection {
     trial: Option<Instant>,
 }
 
-/// What the health check has found.
+/// The results of the health check.
 #[derive(Debug, Default)]
 struct CheckResults {
     failing_since: Option<Instant>,
@@ -45,14 +45,14 @@ struct CheckResults {
     contrary: u32,
 }
 
-/// What an upstream is good for.
+/// Whether an upstream may get requests, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// For requests: for this share of those that it would get, in thousandths.
+    /// The upstream gets this share of the requests that it would get otherwise, in thousandths.
     Well(u32),
     /// Its ejection has expired; one probe request is allowed.
     Due,
-    /// For nothing, and since this time.
+    /// The upstream gets no requests, since this time.
     Out(Instant),
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Purpose {
     Trial,
 }
 
-/// What an event changed.
+/// The change that an event made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The upstream gets no requests for this time.
@@ -86,7 +86,7 @@ pub(crate) enum Change {
 
 /// All of its share.
 pub(crate) const FULL_SHARE: u32 = 1000;
-/// What one that comes back begins with.
+/// The share with which an upstream begins that comes back.
 const FIRST_SHARE: u32 = FULL_SHARE / 10;
 /// The pause doubles so often at most.
 const DOUBLED_MAX: u32 = 16;
@@ -160,7 +160,7 @@ impl Standing {
             return None;
         };
         match (ejection.cause, served, purpose) {
-            // Whatever it says, it can be reached; errors are judged as everywhere.
+            // Any response shows that it can be reached; errors are judged as those of other upstreams.
             (OutCause::Connections, _, _) | (_, Served::Well, Purpose::Trial) | (OutCause::Silent, Served::Well, _) => {
                 self.service = Service::In(Some(now));
                 Some(Change::Back)
@@ -171,7 +171,7 @@ impl Standing {
         }
     }
 
-    /// What it was ejected for is no worse than what the others do.
+    /// The upstream is no longer worse than the others in what it was ejected for.
     pub(super) fn reinstate(&mut self, now: Instant) -> Option<Change> {
         let Service::Ejected(_) = self.service else { return None };
         self.service = Service::In(Some(now));
@@ -226,7 +226,7 @@ impl Standing {
         Some(Change::CheckPasses)
     }
 
-    /// What it is good for.
+    /// Whether the upstream may get requests, and how many.
     pub(super) fn condition(&self, now: Instant, config: &HealthConfig) -> Condition {
         if let Some(since) = self.check.failing_since {
             return Condition::Out(since);
