@@ -16,15 +16,15 @@ pub struct Allowance {
     pub floor_until: Instant,
 }
 
-/// What an instance lives on.
+/// What the seats of an instance come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Footing {
-    /// On its grant: it is connected.
+    /// From its grant: the instance is connected.
     Grant,
-    /// On its floor: it is cut off from etcd, or not registered.
+    /// From its floor: the instance is cut off from etcd, or not registered.
     Floor,
-    /// On nothing: it starts no requests.
+    /// From nothing: the instance starts no requests.
     Nothing,
 }
 
@@ -44,7 +44,7 @@ impl Footing {
 // === impl Allowance ===
 
 impl Allowance {
-    /// Nothing.
+    /// No seats at any time.
     pub const NONE: Self = Self {
         grant: 0,
         grant_until: Instant::from_nanos(i64::MIN),
@@ -66,7 +66,7 @@ impl Allowance {
         }
     }
 
-    /// What they are.
+    /// What the seats come from now.
     pub fn footing(&self, now: Instant) -> Footing {
         if now < self.grant_until {
             Footing::Grant

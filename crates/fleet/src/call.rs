@@ -1,4 +1,4 @@
-//! What a member asks of etcd, and what it is told.
+//! Calls of a member to etcd, and their replies.
 
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos};
 
@@ -15,7 +15,7 @@ pub const CALL_TIMEOUT: Nanos = 400 * MILLISECOND;
 pub struct Call {
     /// Tells its response from those of other calls.
     pub number: u64,
-    /// What is asked.
+    /// The operation to carry out.
     pub operation: Operation,
 }
 
@@ -43,7 +43,8 @@ pub enum Operation {
     Publish {
         /// The registration.
         id: InstanceId,
-        /// Compare: the revision in which its key was created. Another key of that name is somebody else's.
+        /// Compare: the revision in which its key was created. A key of that name that was created later belongs to another
+        /// instance.
         create_revision: u64,
         /// The value of the key.
         publication: Publication,
@@ -76,11 +77,11 @@ pub enum Operation {
 pub struct LedgerWrite {
     /// Compare: the revision of the present ledger, 0 if there is none.
     pub compared: u64,
-    /// The next one.
+    /// The next ledger.
     pub ledger: Ledger,
 }
 
-/// What etcd has done.
+/// The reply of etcd.
 ///
 /// Not `#[non_exhaustive]`: the driver makes it.
 #[derive(Debug, Clone)]
@@ -99,7 +100,7 @@ pub(crate) struct Pending {
     pub(crate) purpose: Purpose,
 }
 
-/// What a call was for.
+/// The purpose of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Read,

@@ -19,7 +19,7 @@ pub enum UnreadableValue {
         /// Its version.
         version: u32,
     },
-    /// The text is no value of the fleet.
+    /// The text is not a value of a fleet.
     #[error("it is not a value of a fleet: {0}")]
     Malformed(#[from] serde_json::Error),
 }
@@ -79,7 +79,7 @@ pub fn encode_publication(publication: &Publication) -> Vec<u8> {
     serde_json::to_vec(&value).unwrap_or_default()
 }
 
-/// What an instance has published, from the value of its key.
+/// The publication of an instance, from the value of its key.
 pub fn decode_publication(value: &[u8]) -> Result<Publication, UnreadableValue> {
     check_version(value)?;
     let value: PublicationValue = serde_json::from_slice(value)?;

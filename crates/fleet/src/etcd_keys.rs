@@ -30,13 +30,13 @@ pub(crate) struct FleetKeys {
     unreadable: Arc<UnreadableKeys>,
 }
 
-/// The keys whose values this version cannot read. Each is told of once, although it is read every second (FL-2).
+/// The keys whose values this version cannot read. Each is logged once, although it is read every second (FL-2).
 #[derive(Debug, Default)]
 struct UnreadableKeys {
     names: Mutex<BTreeSet<String>>,
 }
 
-/// What a call has come to.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) struct Called {
     pub(crate) reply: Reply,
@@ -58,7 +58,7 @@ impl FleetKeys {
         self.lease_lasts / 4
     }
 
-    /// Does what a member asks.
+    /// Carries out a member's operation.
     pub(crate) async fn call(&self, operation: Operation) -> Result<Called, evenkeel_store::Error> {
         let mut lease = None;
         let (conditions, writes) = match operation {
@@ -140,7 +140,7 @@ fn id_of(name: &str) -> Option<InstanceId> {
 // === impl UnreadableKeys ===
 
 impl UnreadableKeys {
-    /// What a key says; nothing if it is not one of ours. A value that cannot be read is said aloud once.
+    /// The change that a key stands for; `None` if it is not a key of the fleet. A value that cannot be read is logged once.
     fn read(&self, key: CoordinationKey) -> Option<WatchedChange> {
         let CoordinationKey { name, create_revision, mod_revision, value, .. } = key;
         if name == LEDGER {
@@ -182,7 +182,7 @@ impl UnreadableKeys {
     }
 }
 
-/// What changes in the fleet's keys.
+/// A watch of the fleet's keys.
 #[derive(Debug)]
 pub(crate) struct FleetWatch {
     watch: KeyWatch,

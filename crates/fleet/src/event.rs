@@ -1,4 +1,4 @@
-//! What happens to an instance of a fleet, for logs and metrics (FL-14).
+//! `MemberEvent`: events of an instance of a fleet, for logs and metrics (FL-14).
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use evenkeel_engine::time::Nanos;
 use crate::allowance::Footing;
 use crate::ledger::{InstanceId, Ledger, LedgerEntry, ProcessNonce};
 
-/// What has happened to an instance.
+/// An event of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemberEvent {
@@ -32,7 +32,7 @@ pub enum MemberEvent {
         /// How many there are now.
         instances: usize,
     },
-    /// Another instance has left, or what was left of a lost one was taken back.
+    /// Another instance has left, or the last seats of a lost one were taken back.
     Left {
         /// Its registration.
         id: InstanceId,
@@ -55,9 +55,10 @@ pub enum MemberEvent {
         /// The seats that it had before.
         before: u64,
     },
-    /// What this instance lives on has changed. The state machine does not tell of it: it knows no time between events.
+    /// What the seats of this instance come from has changed. The state machine does not report it, since it has no time between
+    /// events.
     FootingChanged {
-        /// What it lives on now.
+        /// What the seats come from now.
         footing: Footing,
         /// The seats that it may use.
         seats: u64,
@@ -108,7 +109,7 @@ impl fmt::Display for MemberEvent {
     }
 }
 
-/// What a newer ledger says about other instances. `silence_of` is how long this one has seen nothing of another.
+/// The events of other instances that follow from a newer ledger. `silence_of` is how long this one has seen nothing of another.
 pub(crate) fn changes_of_others(
     before: &Ledger,
     after: &Ledger,
@@ -174,7 +175,7 @@ mod tests {
                 "instance 0000000000000003 has left the fleet: 3 instances",
             ]
         );
-        // An instance that lives gives seats back as well, and nothing is told of that.
+        // A living instance gives seats back as well, which is not an event.
         assert!(changes_of_others(&after, &after, ProcessNonce(1), |_| silence).is_empty());
         let lower = ledger(&[entry(1, 100, 50), entry(2, 100, 100), entry(3, 300, 100)]);
         assert!(changes_of_others(&before, &lower, ProcessNonce(1), |_| 0).is_empty());

@@ -23,13 +23,13 @@ use crate::process_lock::WantedLock;
 use crate::publication::LoadSource;
 use crate::view::WatchedChange;
 
-/// Between two attempts to watch. What is missed meanwhile is read every second.
+/// The pause between two attempts to watch. Missed changes are read every second.
 const WATCH_PAUSE: Duration = Duration::from_millis(200);
 
-/// For an operation, all of it.
+/// The deadline of a whole operation.
 const CALL_DEADLINE: Duration = Duration::from_nanos(CALL_TIMEOUT.unsigned_abs());
 
-/// Between two attempts to lock the file that another process has locked.
+/// The pause between two attempts to lock the file that another process has locked.
 const LOCK_PAUSE: Duration = Duration::from_secs(1);
 
 /// Changes and replies that wait for the driver.
@@ -44,30 +44,30 @@ pub struct FleetConfig {
     pub service: String,
     /// Where the ledger is. The prefix and the deadlines are the fleet's own.
     pub etcd: EtcdConfig,
-    /// The rest.
+    /// The settings of this instance.
     pub settings: FleetSettings,
     /// A file that this process locks. The next one with this file takes the place of this one when it is dead, and has its floor at
     /// once (FL-9).
     pub lock_file: Option<PathBuf>,
 }
 
-/// What runs requests.
+/// The server that a member allows seats: it runs requests.
 pub trait FleetInstance: LoadSource + Send + Sync + 'static {
     /// Lets an allowance take effect: when this returns, no request starts above it.
     ///
-    /// The allowance has an end. Whoever starts requests has to compare it with [`boot_time`] at every start: a process that was
-    /// stopped does not get here in time.
+    /// The allowance has an end. Code that starts requests has to compare it with [`boot_time`] at every start: a process that
+    /// was stopped does not get here in time.
     fn allow(&self, allowance: Allowance);
 
-    /// Something has happened, for logs and metrics.
+    /// Reports an event, for logs and metrics.
     fn tell(&self, event: MemberEvent);
 }
 
-/// How an instance stands in its fleet.
+/// The state of an instance in its fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FleetStatus {
-    /// What this instance may use.
+    /// The seats that this instance may use.
     pub allowance: Allowance,
     /// The seats of the service, all instances together; 0 before the ledger is known.
     pub seats: u64,
@@ -97,7 +97,7 @@ pub enum JoinError {
     LockFile {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// etcd's address or certificates cannot be used.
@@ -125,7 +125,7 @@ struct Driver<I> {
     lease: Option<LeaseId>,
     kept_alive: tokio::time::Instant,
     call_time: Duration,
-    /// Kept until this process is no member any more.
+    /// The lock file, which is kept until this process is no longer a member.
     lock: Option<WantedLock>,
     lock_tried: tokio::time::Instant,
 }
@@ -134,7 +134,7 @@ struct Driver<I> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Departure {
     Stays,
-    /// It gets no more requests.
+    /// The instance gets no more requests.
     GivesBack,
     Leaves,
 }
@@ -143,7 +143,7 @@ enum Departure {
 struct Answer {
     number: u64,
     took: Duration,
-    /// Nothing if etcd has not answered in time.
+    /// `None` if etcd has not answered in time.
     called: Option<Called>,
 }
 
@@ -192,7 +192,7 @@ impl Fleet {
         Ok(Self { status, departure, tasks: [tokio::spawn(driver.run()).abort_handle(), watcher] })
     }
 
-    /// How this instance stands now.
+    /// The state of this instance now.
     pub fn status(&self) -> FleetStatus {
         self.status.borrow().clone()
     }
@@ -265,7 +265,7 @@ impl<I: FleetInstance> Driver<I> {
             while let Some(event) = self.member.poll_event() {
                 self.instance.tell(event);
             }
-            // What leaving takes away has to take effect too.
+            // The loss of seats by leaving has to take effect too.
             self.allow();
             let status = FleetStatus::of(&self.member, self.call_time);
             self.status.send_if_modified(|told| std::mem::replace(told, status.clone()) != status);

@@ -30,7 +30,7 @@ pub struct ProcessNonce(pub u64);
 pub struct Ledger {
     /// [`FORMAT_VERSION`].
     pub version: u32,
-    /// Of the settings below.
+    /// The generation of the settings below.
     pub generation: u64,
     /// How many seats the service has.
     pub seats: u64,
@@ -40,7 +40,7 @@ pub struct Ledger {
     pub entries: Vec<LedgerEntry>,
 }
 
-/// What one instance may use.
+/// The seats that one instance may use.
 ///
 /// Not `#[non_exhaustive]`: tests of the protocol make it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub struct LedgerEntry {
     pub floor: u64,
     /// The floor that it may still use, because it has not acknowledged that it is lower.
     pub floor_held: u64,
-    /// What it acknowledges counts if it has seen a ledger of this revision or a newer one (FL-6).
+    /// An acknowledgement counts if the instance has seen a ledger of this revision or a newer one (FL-6).
     pub low: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a level does at the moment, as it is published: seen under the lock of the level, and sorted afterwards.
+//! `SeenLevel`: the load of a level at the moment, as it is published: read under the lock of the level, and sorted afterwards.
 
 use evenkeel_engine::borrowing::Stake;
 use evenkeel_engine::fleet_division::{FlowLoad, LevelLoad};
@@ -34,7 +34,7 @@ impl SeenLevel {
         self.in_use.saturating_add(self.waiting)
     }
 
-    /// What is published of it. The stake is what the level would have if this server had all seats of the service.
+    /// The load as it is published. The stake is what the level would have if this server had all seats of the service.
     pub fn into_load(self, name: String, stake: Stake) -> LevelLoad {
         let demand = self.demand();
         let weight = |flow: &ActiveFlowView| u64::from(flow.weight);
@@ -49,7 +49,7 @@ impl SeenLevel {
             flows.select_nth_unstable_by_key(FLOWS_LISTED_MAX, |flow| std::cmp::Reverse(demand_of(flow)));
             flows.truncate(FLOWS_LISTED_MAX);
         }
-        // In one order, so that what has not changed looks the same.
+        // In a fixed order, so that an unchanged load compares as equal.
         flows.sort_unstable_by_key(|flow| flow.hash);
         let listed =
             |flow: &ActiveFlowView| FlowLoad { hash: flow.hash, weight: weight(flow), demand: demand_of(flow) };

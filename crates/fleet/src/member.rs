@@ -19,19 +19,19 @@ pub const POLL_PERIOD: Nanos = 20 * MILLISECOND;
 
 /// An instance reads all keys at least this often, because watches may lose changes (FL-12).
 const READ_PERIOD: Nanos = SECOND;
-/// Before another attempt to read or to register.
+/// The pause before another attempt to read or to register.
 const RETRY_PERIOD: Nanos = 100 * MILLISECOND;
-/// Between two publications, so that there are at most four a second.
+/// The pause between two publications, so that there are at most four a second.
 const PUBLICATION_PACE: Nanos = 250 * MILLISECOND;
 /// A small change of the load is published after this.
 const SMALL_CHANGE_PERIOD: Nanos = SECOND;
-/// Between two proposals.
+/// The pause between two proposals.
 const PROPOSAL_PACE: Nanos = 20 * MILLISECOND;
 /// A proposal of one that has not the lowest id waits for up to this, for each one before it.
 const PROPOSAL_WAIT: Nanos = 15 * MILLISECOND;
 /// More than this many before it count as this many.
 const PROPOSAL_RANK_MAX: usize = 16;
-/// What is told of is kept until somebody asks, up to this many.
+/// How many events are kept until they are taken.
 const EVENTS_MAX: usize = 64;
 
 /// One instance of a fleet.
@@ -59,7 +59,7 @@ pub struct Member {
     stage: Stage,
     /// When the last confirmed write was sent; a grant is counted from there (FL-8).
     confirmed: Option<Instant>,
-    /// Ended before its time: the registration is lost.
+    /// Whether the grant has ended before its time, because the registration is lost.
     is_grant_over: bool,
     pending: Option<Pending>,
     calls: u64,
@@ -74,7 +74,7 @@ pub struct Member {
     read: Option<Instant>,
     /// Whether a snapshot has been received since the last attempt to register.
     is_read_fresh: bool,
-    /// Not before this.
+    /// The earliest time of the next attempt to register.
     registers_at: Instant,
     proposes_at: Option<Instant>,
     proposed: Option<Instant>,
@@ -93,11 +93,11 @@ struct Registration {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Running,
-    /// Gets no more requests: others get what it does not use. It stays until it drains.
+    /// The instance gets no more requests: others get the seats that it does not use. It stays until it drains.
     GivingBack,
-    /// Gives back its grant as requests end, and leaves.
+    /// The instance gives back its grant as requests end, and leaves.
     Draining,
-    /// Nothing runs; it starts nothing any more, and is about to leave the ledger.
+    /// No request runs: the instance starts none any more, and is about to leave the ledger.
     Leaving,
     Gone,
 }
@@ -197,12 +197,12 @@ impl Member {
         }
     }
 
-    /// What has happened since the last call.
+    /// The next event since the last call.
     pub fn poll_event(&mut self) -> Option<MemberEvent> {
         self.events.pop_front()
     }
 
-    /// What etcd has answered. Answers to calls that have been given up are ignored.
+    /// Takes a reply of etcd. Answers to calls that have been given up are ignored.
     pub fn handle_reply(&mut self, now: Instant, number: u64, reply: Reply) {
         let Some(pending) = self.pending.take_if(|pending| pending.number == number) else { return };
         (self.read, self.is_read_fresh) = (Some(pending.sent), true);
@@ -241,7 +241,7 @@ impl Member {
         }
     }
 
-    /// What a watch of the fleet's keys reports.
+    /// Takes a change that a watch of the fleet's keys reports.
     pub fn handle_watch(&mut self, now: Instant, change: WatchedChange) {
         let (grant, ledger) = (self.allowance().grant, self.view.ledger().cloned());
         self.view.change(change);
@@ -277,7 +277,7 @@ impl Member {
         self.is_grant_over = false;
     }
 
-    /// After the view has changed: what it says about this instance.
+    /// Follows the view after it has changed: what it says about this instance.
     fn receive(&mut self, now: Instant, grant_before: u64, ledger_before: Option<&Ledger>, snapshot: Option<u64>) {
         self.is_view_new = true;
         if let (Some(before), Some(after)) = (ledger_before, self.view.ledger().cloned())
@@ -310,7 +310,7 @@ impl Member {
 
     fn give_up(&mut self, pending: &Pending) {
         if matches!(pending.purpose, Purpose::Publish(_)) {
-            // Whether it was published is not known: it has to be said again.
+            // It is not known whether the load was published, so it is published again.
             self.published = None;
         }
         if pending.purpose == Purpose::Read {
@@ -331,7 +331,7 @@ impl Member {
         self.read.is_none_or(|read| now - read >= period).then_some((Purpose::Read, Operation::Read))
     }
 
-    /// What an instance does that is not registered.
+    /// The next operation of an instance that is not registered.
     fn join(&mut self, now: Instant, current: &impl LoadSource) -> Option<(Purpose, Operation)> {
         if self.stage != Stage::Running {
             self.stage = if current.usage().in_use == 0 { Stage::Gone } else { self.stage };
@@ -369,7 +369,7 @@ impl Member {
         Some((Purpose::Register(id), Operation::Register { id, publication, write, replaced }))
     }
 
-    /// What a registered instance does.
+    /// The next operation of a registered instance.
     fn act(
         &mut self,
         now: Instant,
@@ -396,7 +396,7 @@ impl Member {
         self.read(now, READ_PERIOD)
     }
 
-    /// What to publish, if others have to know what has changed (FL-3).
+    /// The publication to write, if others have to know what has changed (FL-3).
     fn publication(&mut self, now: Instant, usage: &CurrentUsage, current: &impl LoadSource) -> Option<Publication> {
         let since = self.publication_sent.map_or(Nanos::MAX, |sent| now - sent);
         if since < PUBLICATION_PACE {
@@ -448,7 +448,7 @@ impl Member {
         }
         match self.stage {
             Stage::Running => {}
-            // Others divide what it gives back.
+            // Other instances divide the seats that it gives back.
             Stage::GivingBack | Stage::Draining | Stage::Gone => return None,
             Stage::Leaving if usage.in_use > 0 => return None,
             Stage::Leaving => {
@@ -459,7 +459,7 @@ impl Member {
                 return Some((Purpose::Leave, Operation::Leave { id, create_revision, write }));
             }
         }
-        // Without news only silences grow.
+        // Without news, only silences of other instances can lead to a proposal.
         let is_due = self.proposes_at.is_some_and(|at| now >= at)
             || self.is_view_new && self.proposes_at.is_none()
             || self.compared.is_none_or(|compared| now - compared >= PUBLICATION_PACE);

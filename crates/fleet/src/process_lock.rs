@@ -63,7 +63,7 @@ impl ProcessLock {
             Err(error) => return Err(error.into()),
         }
         let mut text = String::new();
-        // What is no nonce is nobody's.
+        // A text that is not a nonce belongs to no process.
         let read = Read::by_ref(&mut file).take(LENGTH_MAX).read_to_string(&mut text);
         let before = read.ok().and_then(|_| u64::from_str_radix(text.trim(), 16).ok()).map(ProcessNonce);
         file.rewind()?;

@@ -18,7 +18,7 @@ pub(crate) struct Proposal {
     pub(crate) reclaimed: Vec<(InstanceId, u64)>,
 }
 
-/// What decides about the next ledger.
+/// The facts that decide about the next ledger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Observer<'a> {
     pub(crate) settings: &'a FleetSettings,
@@ -28,7 +28,7 @@ pub(crate) struct Observer<'a> {
     pub(crate) silences: &'a Silences,
 }
 
-/// How another instance stands.
+/// The state of another instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
     /// The instance writes its key.
@@ -79,7 +79,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// What an instance publishes that is present. One that another version has written is left as it is.
+    /// The publication of a present instance. An entry that another version has written is left as it is.
     fn present(self, entry: &LedgerEntry) -> Option<&'a Publication> {
         let key = self.view.live(entry.id).filter(|_| self.presence(entry) == Presence::Present)?;
         key.publication.as_ref()

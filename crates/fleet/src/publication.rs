@@ -1,4 +1,4 @@
-//! What an instance publishes of itself (FL-3).
+//! `Publication`: the value that an instance publishes (FL-3).
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ pub struct Publication {
     pub hold: u64,
     /// Whether the instance is about to end, and wants no seats (FL-11).
     pub is_draining: bool,
-    /// What it could use, by level and flow.
+    /// The seats that it could use, by level and flow.
     pub load: Arc<InstanceLoad>,
 }
 
-/// What an instance does at the moment, for [`Member::poll`](crate::Member::poll).
+/// The load of an instance at the moment, for [`Member::poll`](crate::Member::poll).
 ///
 /// The usage is asked for at every poll that may publish something, and should cost next to nothing. The load lists flows, and is
 /// asked for when it is about to be published: at most four times a second.
@@ -45,14 +45,14 @@ pub struct CurrentUsage {
     pub demands: Vec<(String, u64)>,
 }
 
-/// What an instance does at the moment, all at once.
+/// The load of an instance at the moment, all at once.
 ///
 /// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Default)]
 pub struct CurrentLoad {
     /// The seats in use, read **after** the last allowance has taken effect: an instance publishes it as what it holds.
     pub in_use: u64,
-    /// What it could use, by level and flow: at most [`FLOWS_LISTED_MAX`] flows a level.
+    /// The seats that it could use, by level and flow: at most [`FLOWS_LISTED_MAX`] flows a level.
     pub load: Arc<InstanceLoad>,
 }
 

@@ -1,4 +1,4 @@
-//! What operators say about a fleet.
+//! `FleetSettings`: the settings of a fleet's instance.
 
 use evenkeel_engine::time::{MILLISECOND, Nanos};
 use serde::{Deserialize, Serialize};
@@ -55,12 +55,12 @@ impl Terms {
         with_margin(self.floor_hold_ms)
     }
 
-    /// After which silence others take back the grant (FL-10).
+    /// The silence after which others take back the grant (FL-10).
     pub(crate) fn grant_reclaimed_after(self) -> Nanos {
         Nanos::from(self.ttl_ms) * MILLISECOND + Nanos::from(self.grace_ms) * MILLISECOND
     }
 
-    /// After which silence others take back the floor (FL-10).
+    /// The silence after which others take back the floor (FL-10).
     pub(crate) fn floor_reclaimed_after(self) -> Nanos {
         Nanos::from(self.floor_hold_ms) * MILLISECOND + Nanos::from(self.grace_ms) * MILLISECOND
     }

@@ -12,7 +12,7 @@ use crate::view::{LedgerKey, LiveKey, Snapshot, WatchedChange};
 
 /// The keys of one fleet in an etcd that exists in a simulation only. Time is an argument.
 ///
-/// It does what a member asks: [`apply`](Self::apply). What its leases do is up to the caller.
+/// [`apply`](Self::apply) carries out a member's operation. The caller decides about leases.
 #[derive(Debug)]
 pub struct SimulatedEtcd {
     revision: u64,
@@ -61,7 +61,7 @@ impl EtcdCounts {
 // === impl SimulatedEtcd ===
 
 impl SimulatedEtcd {
-    /// Without keys.
+    /// An etcd without keys.
     pub fn new() -> Self {
         Self {
             revision: 1,
@@ -88,7 +88,7 @@ impl SimulatedEtcd {
         self.counts
     }
 
-    /// Does what a member asks. Returns the reply, and what watches see.
+    /// Carries out a member's operation. Returns the reply, and the changes that watches see.
     pub fn apply(&mut self, now: Instant, operation: Operation, lease_ttl: Nanos) -> (Reply, Vec<WatchedChange>) {
         let mut changes = self.expire(now);
         let is_written = match operation {

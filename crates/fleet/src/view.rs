@@ -1,4 +1,4 @@
-//! What an instance knows of the fleet's keys in etcd, from responses and watches together.
+//! `FleetView`: the newest state of the fleet's keys in etcd, from responses and watches together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct Snapshot {
 /// Not `#[non_exhaustive]`: the driver makes it.
 #[derive(Debug, Clone)]
 pub enum LedgerKey {
-    /// There is none yet.
+    /// There is no ledger yet.
     Absent,
     /// The ledger, and the revision in which it was written.
     Written {
@@ -73,7 +73,7 @@ pub enum WatchedChange {
     },
 }
 
-/// The newest that is known of each key.
+/// The newest known state of each key.
 #[derive(Debug, Default)]
 pub(crate) struct FleetView {
     /// The newest ledger that this version can read, and its revision.

@@ -1,7 +1,6 @@
 //! Reads the subject of a certificate (common name and organisations) and when it expires.
 //!
-//! The certificate has been verified, so that only these few steps into it are needed, and none of what makes parsers of
-//! certificates large.
+//! The certificate has been verified, so only these few steps into it are needed.
 
 use crate::ClientCertificate;
 use crate::der::{Element, OBJECT_IDENTIFIER, SEQUENCE, SET};
@@ -11,10 +10,10 @@ const VERSION: u8 = 0xa0;
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
-/// What is in a certificate.
+/// The fields of a certificate.
 struct Fields {
     certificate: ClientCertificate,
-    /// Including those that are no text.
+    /// The number of common names, including those that are not text.
     common_names: usize,
 }
 

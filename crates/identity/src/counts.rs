@@ -1,11 +1,11 @@
-//! `IdentityCounts`: what is counted where requests are authenticated.
+//! `IdentityCounts`: the counts of authentication.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Denial;
 
-/// What is counted where requests are authenticated. Clones share the counts.
+/// The counts of authentication. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct IdentityCounts(Arc<Counters>);
 

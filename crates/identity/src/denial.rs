@@ -77,7 +77,7 @@ impl Denial {
         }
     }
 
-    /// The response. Only what the client has to act on is said.
+    /// The response. It only says what the client has to act on.
     pub(crate) fn response(self, is_certificate: bool) -> Unidentified {
         let (status, message): (_, Cow<'static, str>) = match self {
             Self::KeysAwaited => (StatusCode::SERVICE_UNAVAILABLE, KEYS_AWAITED.into()),

@@ -100,7 +100,7 @@ fn number(digits: &[u8], count: usize) -> Option<(u64, &[u8])> {
     Some((number.parse().ok()?, rest))
 }
 
-/// None for what was before.
+/// The days from 1970 to a date; `None` for earlier dates.
 fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
     // Years that begin in March have their odd day at the end.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };

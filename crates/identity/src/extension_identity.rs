@@ -10,7 +10,7 @@ use http::request::Parts;
 
 use crate::{Identification, Peer};
 
-/// Identifies requests whose server has put what it knows of the connection into an extension of type `T`. Made by
+/// Identifies requests whose server has put the facts about the connection into an extension of type `T`. Made by
 /// [`Identification::from_extension`].
 pub struct ExtensionIdentity<T> {
     identification: Arc<Identification>,
@@ -20,8 +20,8 @@ pub struct ExtensionIdentity<T> {
 // === impl Identification ===
 
 impl Identification {
-    /// Identifies the requests of a service whose server puts what it knows of a connection into their extensions, as axum and tonic
-    /// do. A request without the extension gets a 500.
+    /// Identifies the requests of a service whose server puts the facts about a connection into their extensions, as axum and
+    /// tonic do. A request without the extension gets a 500.
     ///
     /// A server that accepts its connections itself calls [`Identification::of`] once for each instead, and saves the work for each
     /// request.

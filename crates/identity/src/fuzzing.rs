@@ -20,12 +20,12 @@ pub fn der_element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 // === impl TokenVerifier ===
 
 impl TokenVerifier {
-    /// With the keys of a file.
+    /// A verifier with the keys of a file.
     pub fn read(keys: &[u8], config: &JwtIdentity) -> Result<Self, String> {
         Verifier::open(keys, config).map(Self)
     }
 
-    /// Whose token this is at a time in seconds since 1970, if it is good then.
+    /// The user of this token at a time in seconds since 1970, if it is good then.
     pub fn user(&self, token: &str, now: u64) -> Option<Arc<User>> {
         self.0.user(token, now)
     }

@@ -1,4 +1,4 @@
-//! `Identification`: the sources of the settings, opened, and what each connection makes of them.
+//! `Identification`: the opened sources of the settings, and the steps of each connection through them.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,16 +30,16 @@ pub struct Identification {
 #[error("{0}")]
 #[non_exhaustive]
 pub struct IdentityError(
-    /// What is wrong, where, and what to do.
+    /// The problem: where it is, what is wrong, and what to do.
     pub String,
 );
 
-/// What to do for a request of a connection, in the order of the sources.
+/// A step in identifying the requests of a connection, in the order of the sources.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// The connection tells who the client is.
     Known(Arc<User>),
-    /// The connection is a proxy's: the source of this index looks at what the proxy says of where the request comes from.
+    /// The connection is a proxy's: the source of this index reads the address that the proxy names.
     Forwarded(usize, IpAddr),
     /// The connection has an invalid credential.
     Wrong(Denial),
@@ -83,7 +83,7 @@ impl Identification {
         PeerIdentity::new(self, steps, self.sender(&peer), &peer)
     }
 
-    /// What is to be done for the requests of this connection when it is the turn of this source, if anything.
+    /// The step of this source for the requests of this connection, if it has one.
     fn step(&self, source: &Source, index: usize, peer: &Peer) -> Option<Step> {
         match source {
             Source::Headers(_) => source.trusts_identity_from(peer).then_some(Step::Ask(index)),
@@ -94,7 +94,7 @@ impl Identification {
         }
     }
 
-    /// What a certificate comes to. A certificate that one source does not accept may still be known to another.
+    /// The step that follows from a certificate. A certificate that one source does not accept may still be known to another.
     fn certificate_step(&self, shown: &ClientCertificate) -> Step {
         let known = self.sources.iter().find_map(|source| source.owner(shown));
         known.map_or(Step::Wrong(Denial::Name), Step::Known)

@@ -3,11 +3,11 @@
 //!
 //! # How sources are asked
 //!
-//! The sources of [`IdentityConfig`](config::IdentityConfig) are tried one after the other. A source that finds no credential of its
-//! kind leaves the question to the next one. A credential that is there and wrong ends the search with 401: whoever shows a forged or
-//! expired token must not pass for somebody else, not even for an anonymous client. Only a source that looks at the same header may
-//! still accept the credential, so that there can be two issuers of bearer tokens. Requests to open paths need no credential, and a
-//! wrong one is ignored there.
+//! The sources of [`IdentityConfig`](config::IdentityConfig) are tried one after the other. A source that finds no credential of
+//! its kind leaves the question to the next one. A credential that is there and wrong ends the search with 401: a client with a
+//! forged or expired token must not pass for another user, not even for an anonymous one. Only a source that looks at the same
+//! header may still accept the credential, so that there can be two issuers of bearer tokens. Requests to open paths need no
+//! credential, and a wrong one is ignored there.
 
 mod client_certificate;
 mod counts;

@@ -8,7 +8,7 @@ pub(crate) struct OpenPaths(Vec<Pattern>);
 
 #[derive(Debug)]
 enum Pattern {
-    /// This path.
+    /// This path alone.
     Exact(Box<str>),
     /// Every path that begins like this, which ends with a slash.
     Below(Box<str>),

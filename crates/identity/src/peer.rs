@@ -1,4 +1,4 @@
-//! The client of a connection, as far as the connection itself tells.
+//! `Peer`: the client of a connection, as far as the connection itself tells.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::time::SystemTime;
 
 /// The other end of a client's connection. Made once for a connection, and looked at by every request on it.
 ///
-/// Not `#[non_exhaustive]`: whoever accepts connections makes it.
+/// Not `#[non_exhaustive]`: code that accepts connections makes it.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// Where the connection comes from.
     pub address: SocketAddr,
     /// Whether the connection is one of TLS.
     pub transport: Transport,
-    /// What the client has proved to be, if the listener asked for a certificate and it has shown one that is trusted.
+    /// The owner of the client's certificate, if the listener asked for one and the client has shown a trusted one.
     pub certificate: Option<Arc<ClientCertificate>>,
 }
 
@@ -27,9 +27,9 @@ pub enum Transport {
     Tls,
 }
 
-/// What a verified client certificate says of its owner.
+/// The owner of a verified client certificate.
 ///
-/// Not `#[non_exhaustive]`: whoever accepts connections makes it.
+/// Not `#[non_exhaustive]`: code that accepts connections makes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientCertificate {
     /// The common name of the subject: the user. A certificate without one identifies nobody.

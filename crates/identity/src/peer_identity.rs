@@ -15,11 +15,11 @@ use crate::sanitize_headers::Sender;
 use crate::sources::Verdict;
 use crate::{Denial, Identification, Peer};
 
-/// Finds out who sends the requests of one connection. What the connection itself tells is looked up once. Clones are cheap.
+/// Finds out who sends the requests of one connection. Facts about the connection itself are looked up once. Clones are cheap.
 #[derive(Debug, Clone)]
 pub struct PeerIdentity(Arc<KnownPeer>);
 
-/// What is known of a connection.
+/// A connection, with the facts that hold for all its requests.
 #[derive(Debug)]
 struct KnownPeer {
     identification: Arc<Identification>,
@@ -34,7 +34,7 @@ struct KnownPeer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Denied {
-    /// Why.
+    /// The reason.
     pub reason: Denial,
     /// Whether the credential is the certificate of the connection.
     is_certificate: bool,
@@ -50,7 +50,7 @@ impl PeerIdentity {
         Self(Arc::new(KnownPeer { identification, steps, sender, address, expires }))
     }
 
-    /// Removes the headers that the upstream must not believe, and tells the upstream who is calling, if the settings say so.
+    /// Removes the identity headers that the client has set, and sets them anew for the upstream, if the settings say so.
     pub fn sanitize_headers(&self, headers: &mut HeaderMap, user: &User) {
         self.0.identification.sanitizer.apply(headers, user, self.0.sender);
     }

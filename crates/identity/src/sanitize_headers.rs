@@ -6,10 +6,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use crate::config::{IdentityConfig, IdentitySource};
 use crate::header_names;
 
-/// Which headers are about who is calling, and whether the program sets them.
+/// The headers that name the caller, and whether the program sets them.
 #[derive(Debug)]
 pub(crate) struct HeaderSanitizer {
-    /// In lower case and with hyphens, without those that are always about it.
+    /// The headers of the settings, in lower case and with hyphens, beside those that always name the caller.
     named: Vec<String>,
     tells_upstream: bool,
 }
@@ -21,14 +21,14 @@ pub(crate) enum Sender {
     TrustedProxy,
     /// A proxy that is trusted to say where requests come from, and nothing else.
     Forwarder,
-    /// Anybody else.
+    /// Any other client.
     Outsider,
 }
 
 const USER: HeaderName = HeaderName::from_static("x-remote-user");
 const GROUP: HeaderName = HeaderName::from_static("x-remote-group");
 
-/// What the headers begin with by which Kubernetes is told who is calling, or as whom to act.
+/// The prefixes of headers that tell Kubernetes who is calling, or as whom to act.
 const PREFIXES: [&str; 2] = ["x-remote-extra-", "impersonate-"];
 const NAMES: [&str; 3] = ["x-remote-user", "x-remote-group", "x-remote-uid"];
 
@@ -45,9 +45,9 @@ impl HeaderSanitizer {
         Self { named, tells_upstream: config.tell_upstream }
     }
 
-    /// Removes what is about who is calling, and says it anew if the upstream shall know.
+    /// Removes the headers that name the caller, and sets them anew if the upstream is to know.
     ///
-    /// What a trusted proxy says is left as it is, unless the program says it itself.
+    /// Headers of a trusted proxy are left as they are, unless the program sets them itself.
     pub(crate) fn apply(&self, headers: &mut HeaderMap, user: &User, sender: Sender) {
         match sender {
             Sender::Outsider => remove(headers, |name| self.is_about_identity(name) || is_about_origin(name)),
@@ -83,7 +83,7 @@ fn remove(headers: &mut HeaderMap, is_removed: impl Fn(&str) -> bool) {
 }
 
 fn tell(headers: &mut HeaderMap, user: &User) {
-    // Names that are no values of headers do not get this far.
+    // Names that are not valid header values do not get this far.
     if let Ok(name) = HeaderValue::from_bytes(user.name.as_bytes()) {
         headers.insert(USER, name);
     }

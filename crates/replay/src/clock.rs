@@ -10,7 +10,7 @@ pub(crate) struct LogClock {
     suspect: Option<Instant>,
 }
 
-/// What the time of a line means.
+/// What follows from the time of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tick {
     /// The log goes on.

@@ -69,7 +69,7 @@ pub(crate) fn users_of(flight: &Flight) -> Vec<Arc<User>> {
 pub(crate) fn record_of<'a>(flight: &'a Flight, users: &[Arc<User>], record: &FlightRecord) -> Option<Record<'a>> {
     let request = flight.header.requests.get(record.request as usize)?;
     let level = flight.header.levels.get(usize::from(record.level))?;
-    // Of number 0 nothing is known.
+    // Request number 0 stands for unknown requests.
     let user = users.get(record.request as usize).filter(|_| record.request > 0).cloned();
     let arrived = Instant::from_nanos(flight.header.epoch.saturating_add(record.at));
     let (service, outcome) = match record.end {
@@ -156,7 +156,7 @@ fn compare(flight: &Flight, decided: &[Option<(Nanos, bool)>], unknown: &[usize]
     let mut agreement = Agreement::default();
     for (number, (record, decided)) in flight.records.iter().zip(decided).enumerate() {
         let recorded = match record.end {
-            // What had not ended may still have started at the right time, but that is not told by a simulation that has ended.
+            // A request that had not ended may have started at the right time, but a simulation that has ended cannot tell.
             FlightEnd::Open { .. } => continue,
             FlightEnd::Finished { .. } => (record.waited, true),
             FlightEnd::Rejected(_) => (record.waited, false),

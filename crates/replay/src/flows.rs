@@ -1,4 +1,4 @@
-//! What became of each flow: as it was recorded, and under each configuration.
+//! `Flows`: the outcomes of each flow, as recorded and under each configuration.
 
 use std::collections::HashMap;
 
@@ -26,9 +26,9 @@ pub struct Flow {
     pub names: Vec<FlowName>,
     /// Its requests.
     pub requests: u64,
-    /// What was recorded.
+    /// The recorded outcomes.
     pub recorded: Recorded,
-    /// What became of them under each configuration.
+    /// The outcomes under each configuration.
     pub replayed: Vec<Replayed>,
 }
 
@@ -44,7 +44,7 @@ pub struct FlowName {
     pub distinguisher: Option<Box<str>>,
 }
 
-/// What a log tells about the requests of a flow.
+/// The outcomes of a flow's requests, as the log has them.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Recorded {
@@ -54,7 +54,7 @@ pub struct Recorded {
     pub wait: Histogram,
 }
 
-/// What became of the requests of a flow.
+/// The outcomes of a flow's requests under one configuration.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Replayed {
@@ -76,14 +76,14 @@ pub(crate) struct FlowKey {
     pub(crate) hashes: Option<[u64; SIDES_MAX]>,
 }
 
-/// What the simulator keeps with a request.
+/// The token that the simulator keeps with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) flow: u32,
     pub(crate) work: WorkEstimate,
 }
 
-/// Counts what becomes of requests under one configuration.
+/// Counts the outcomes of requests under one configuration.
 pub(crate) struct Counter<'a> {
     pub(crate) flows: &'a mut Flows,
     pub(crate) side: usize,

@@ -1,4 +1,4 @@
-//! What recorded requests ask for, and how they hold seats.
+//! `Interpreter`: finds out what recorded requests ask for, and how they hold seats.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ enum Digest {
     Plain,
 }
 
-/// What a recorded request asks for, and what its route says of it.
+/// A recorded request as it was interpreted, with the cost that its route gives it.
 #[derive(Debug)]
 pub(crate) struct Interpreted<'r> {
     pub(crate) info: RequestInfo<'r>,
@@ -59,7 +59,7 @@ impl Interpreter {
         self.is_kubernetes() || self.routes.is_some()
     }
 
-    /// What a request asks for, and what its route says of it.
+    /// Interprets a request.
     pub(crate) fn interpret<'r>(&self, record: &'r Record<'_>) -> Result<Interpreted<'r>, DigestError> {
         let method = match &record.action {
             Action::Verb(verb) => method_of(verb),

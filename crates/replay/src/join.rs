@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use evenkeel_engine::work::{WatchCounts, WatchRegistration};
 
-/// What stands for a request's id.
+/// A hash of a request's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestKey(u64);
 
@@ -21,7 +21,7 @@ pub(crate) struct Join {
     watches: WatchCounts,
 }
 
-/// What the end of a request means.
+/// What follows from the end of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     /// The whole request is to be replayed now.

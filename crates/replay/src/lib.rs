@@ -4,7 +4,8 @@
 //! records together, classifies the requests, and lets them arrive at a simulated server for each configuration. The [`Report`]
 //! has what became of each flow. Memory does not depend on the length of the log.
 //!
-//! Requests keep their arrival times, and hold their seats for as long as they did. What a log cannot tell is in [`Notes`].
+//! Requests keep their arrival times, and hold their seats for as long as they did. Facts that a log does not have are counted in
+//! [`Notes`].
 
 mod assumed;
 mod clock;

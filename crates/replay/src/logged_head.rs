@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use evenkeel_engine::HeadSource;
 
-/// What a log tells of the head of a request.
+/// The head of a request, as far as a log has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LoggedHead<'a> {
@@ -15,7 +15,7 @@ pub struct LoggedHead<'a> {
     pub address: Option<Cow<'a, str>>,
 }
 
-/// A head that is looked at by flow schemas, and notes what they asked for in vain.
+/// A head that flow schemas look at. It notes the headers that they asked for and the log does not have.
 #[derive(Debug)]
 pub(crate) struct LookedAtHead<'a> {
     head: &'a LoggedHead<'a>,
@@ -35,7 +35,7 @@ fn is_name(logged: &str, asked: &str) -> bool {
 // === impl LoggedHead ===
 
 impl LoggedHead<'_> {
-    /// What the log tells of a header: its name, and its value if the request had it.
+    /// A header of the log: its name, and its value if the request had it.
     fn find(&self, name: &str) -> Option<&(Cow<'_, str>, Option<Cow<'_, str>>)> {
         self.headers.iter().find(|(logged, _)| is_name(logged, name))
     }

@@ -1,4 +1,4 @@
-//! What a line of a log tells about a request, whatever the kind of log.
+//! `Record`: a line of a log about a request, whatever the kind of log.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct Record<'a> {
     pub placed: Option<Placed<'a>>,
     /// The seats that it took, if the log tells.
     pub seats: Option<u32>,
-    /// What it cost, if the log tells, and what that is counted in.
+    /// The cost and its unit, if the log has them.
     pub cost: Option<(f64, CostKind)>,
     /// The bytes of the body of its response, if the log tells.
     pub bytes: Option<f64>,
@@ -49,13 +49,13 @@ pub struct Record<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// It had arrived.
+    /// The request had arrived.
     Received,
     /// The headers of the response had been sent, and a long body follows.
     Started,
-    /// It had ended.
+    /// The request had ended.
     Complete,
-    /// It had ended, and no other line is about it.
+    /// The request had ended, and no other line is about it.
     Whole,
 }
 
@@ -73,11 +73,11 @@ pub enum Action<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome<'a> {
-    /// It ran.
+    /// The request ran.
     Served,
     /// Flow control rejected it, for this reason if the log tells.
     Rejected(Option<Cow<'a, str>>),
-    /// It was refused before flow control: the server did not accept its credentials.
+    /// The request was refused before flow control: the server did not accept its credentials.
     Unauthenticated,
     /// Flow control does not limit such requests.
     NotLimited,

@@ -49,7 +49,7 @@ pub struct Settings {
     pub wait_limit: Nanos,
     /// How many objects of each resource there are.
     pub object_numbers: ObjectNumbers,
-    /// What its routes say of requests. A route that matches says how many seats a request takes, whatever the log tells.
+    /// Its routes. A route that matches decides how many seats a request takes, whatever the log tells.
     pub routes: Option<Arc<dyn Routes>>,
 }
 
@@ -348,7 +348,7 @@ impl Replay {
         let row = self.flows.row(flow);
         row.requests += 1;
         row.recorded.rejected += u64::from(matches!(record.outcome, Outcome::Rejected(_)));
-        // Those that were rejected on arrival did not wait for anything.
+        // Requests that were rejected on arrival did not wait for anything.
         let has_waited = match &record.outcome {
             Outcome::Rejected(reason) => {
                 [Rejection::TimeOut, Rejection::Cancelled].iter().any(|one| reason.as_deref() == Some(one.as_str()))
@@ -389,18 +389,18 @@ impl Replay {
     }
 }
 
-/// What the route of a request says of its cost, or else the log. It counts as it is: a gateway does not cap what its routes cost, and a
-/// level that has fewer seats narrows a request when it starts.
+/// The seats by the route of a request, or else by the log. They are not capped: a gateway does not cap the seats of its routes,
+/// and a level that has fewer seats narrows a request when it starts.
 fn seats_of(record: &Record<'_>, asked: &Interpreted<'_>) -> Option<WorkEstimate> {
     asked.work.or(record.seats.map(WorkEstimate::seats))
 }
 
-/// What lists cost: by size as in servers that know it, or else by number as in those that do not.
+/// The cost of lists: by size as in servers that know it, or else by number as in those that do not.
 fn costing(numbers: &ObjectNumbers) -> EstimatorConfig {
     if numbers.has_sizes() || numbers.is_empty() { EstimatorConfig::default() } else { EstimatorConfig::by_count() }
 }
 
-/// How long a request holds its seats: what the log tells, or what others of its kind took.
+/// How long a request holds its seats, by the log or by others of its kind.
 fn service_time(times: &mut ServiceTimes, notes: &mut Notes, record: &Record<'_>, asked: &Interpreted<'_>) -> Nanos {
     let kind = RequestKind::of(&asked.info);
     // The end of a watch tells nothing about when its response started.

@@ -1,4 +1,4 @@
-//! What a replay has found out.
+//! The report of a replay.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::formats::Format;
 use crate::logged_head::LookedAtHead;
 use crate::truth::Comparison;
 
-/// What a replay has found out.
+/// The report of a replay.
 #[derive(Debug)]
 pub struct Report {
     /// How many lines or events were read.
@@ -25,13 +25,13 @@ pub struct Report {
     pub comparison: Comparison,
     /// The flows, those that differ most first.
     pub flows: Vec<Flow>,
-    /// What the log did not tell, and what was left out.
+    /// The facts that the log did not have, and the requests that were left out.
     pub notes: Notes,
     pub(crate) ended: Nanos,
     pub(crate) simulators: Vec<Simulator<Token>>,
 }
 
-/// What the log did not tell, and what was left out, in numbers of requests.
+/// How many requests lacked facts in the log or were left out, by the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Notes {
@@ -103,7 +103,7 @@ impl Report {
 // === impl Notes ===
 
 impl Notes {
-    /// Notes what flow schemas asked for in vain, of the headers that made a difference.
+    /// Notes the headers that flow schemas asked for, that the log does not have, and that made a difference.
     pub(crate) fn add_untold(&mut self, head: &LookedAtHead<'_>, depends_on: impl Fn(&str) -> bool) {
         let mut untold = head.untold_headers().filter(|name| depends_on(name)).peekable();
         self.untold_headers += u64::from(untold.peek().is_some());

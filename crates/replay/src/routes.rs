@@ -1,4 +1,4 @@
-//! The seam through which a gateway's routes say what requests ask for and cost.
+//! `Routes`: the trait through which a gateway's routes interpret requests and give them costs.
 
 use std::fmt::Debug;
 
@@ -6,15 +6,15 @@ use evenkeel::service::Occupancy;
 use evenkeel_engine::time::Nanos;
 use evenkeel_engine::{RequestInfo, WorkEstimate};
 
-/// What routes say of requests.
+/// The routes of a gateway.
 pub trait Routes: Debug + Send + Sync {
-    /// What a route says of the request with this method and this path and query; `None` if no route matches it.
+    /// The request with this method and this path and query, as its route has it; `None` if no route matches it.
     fn find(&self, method: &str, target: &str) -> Option<RoutedRequest>;
 }
 
-/// What a route says of a request.
+/// A request as its route has it.
 ///
-/// Not `#[non_exhaustive]`: whoever has routes has to say all of it.
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone)]
 pub struct RoutedRequest {
     /// What the request asks for.

@@ -24,7 +24,7 @@ pub(crate) struct Side {
     asked_headers: BTreeMap<String, usize>,
 }
 
-/// What the log tells of the cost of a request.
+/// The cost of a request, as far as the log has it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ToldCost {
     /// In the unit of its flow schema; `None` if the log does not tell.
@@ -88,7 +88,7 @@ impl Side {
         Some(Classification { index, schema, distinguisher: "", flow_hash })
     }
 
-    /// What a request cost, as far as the log tells it in the unit of its flow schema, and what tells it apart there. The log has costs in
+    /// The cost of a request, as far as the log has it in the unit of its flow schema, and its key there. The log has costs in
     /// the unit that counted when it was written, and always the bytes. `route`: the number of its route, if it has one.
     pub(crate) fn cost(
         record: &Record<'_>,
@@ -106,7 +106,7 @@ impl Side {
             Some(CostKind::Bytes) => record.bytes,
             _ => record.cost.filter(|(_, told)| Some(*told) == kind).map(|(cost, _)| cost),
         };
-        // What runs for so long costs that, whatever the log tells.
+        // Where time is the unit, the service time is the cost, whatever the log tells.
         let is_asked_for = kind.is_some_and(|kind| kind != CostKind::Seconds) && record.outcome == Outcome::Served;
         let key = AccountKey { flow, route: route.unwrap_or_else(|| route_key(request)) };
         ToldCost { cost, key, is_untold: is_asked_for && cost.is_none() }
@@ -131,7 +131,7 @@ impl Side {
         self.classes.get(schema).map_or(0, |class| self.simulator.level(class.level).limits().max)
     }
 
-    /// What a flow of a schema is called.
+    /// The name of a flow of a schema.
     pub(crate) fn flow_name(&self, schema: u32, distinguisher: &str) -> FlowName {
         let schema = &self.simulator.configuration().schemas()[schema as usize];
         let (level, distinguisher) = (schema.level.name.clone(), Some(distinguisher.into()));

@@ -114,7 +114,7 @@ fn offset(zone: &[u8]) -> Option<i64> {
     }
 }
 
-/// Decimals, as nanoseconds. What is smaller is cut off.
+/// Decimals, as nanoseconds. Smaller parts are cut off.
 fn fraction(decimals: &[u8]) -> Option<Nanos> {
     let kept = &decimals[..decimals.len().min(9)];
     let mut nanos = digits(kept)?;

@@ -1,4 +1,4 @@
-//! What a server decided about each request, and whether we decide the same.
+//! `Truth`: the decisions of a server about each request, and whether ours are the same.
 
 use std::collections::HashMap;
 

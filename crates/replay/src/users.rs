@@ -85,7 +85,7 @@ impl Users {
         user
     }
 
-    /// The user of an access log: an authenticated one of that name, or else whoever has that address, as for the gateway's
+    /// The user of an access log: an authenticated one of that name, or else the user for that address, as for the gateway's
     /// `address` identity, or else the anonymous one.
     pub(crate) fn of_client(&mut self, name: Option<&str>, groups: &str, address: Option<&str>) -> Arc<User> {
         match (name, address) {

@@ -8,8 +8,8 @@ use evenkeel_engine::rate::{FlowStamps, OverRate};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
 use evenkeel_engine::{Configuration, FlowRate, Schema};
 
-/// What tells requests apart whose costs are learnt: their flow, and what they ask for. See
-/// [`Schema::flow_key`] and [`route_key`](evenkeel_engine::cost::route_key).
+/// The key of requests whose costs are learnt together: their flow, and what they ask for. See [`Schema::flow_key`] and
+/// [`route_key`](evenkeel_engine::cost::route_key).
 ///
 /// Not `#[non_exhaustive]`: it is two numbers with names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,10 +23,10 @@ pub struct AccountKey {
 /// The costs and rates of all flow schemas, and the accounts of requests under way.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts {
-    /// By the places of flow schemas in the configuration: where their accounts are.
+    /// The places of accounts, by the places of flow schemas in the configuration.
     of_schemas: Vec<Option<usize>>,
     schemas: Vec<SchemaAccounts>,
-    /// By the names of levels.
+    /// The learnt costs, by the names of levels.
     learnt: HashMap<Box<str>, LearntCosts>,
     requests: Vec<RequestAccount>,
     free: Vec<u32>,
@@ -55,9 +55,9 @@ struct RequestAccount {
     flow: u64,
     class: CostClass,
     state: CostAccount,
-    /// What it will have cost; `None`: what is expected.
+    /// The cost that it will have; `None`: the expected one.
     cost: Option<f64>,
-    /// What it took of the rate.
+    /// The part of the rate that it took.
     taken: u64,
 }
 
@@ -88,7 +88,7 @@ impl Accounts {
             stamps: FlowStamps::new(FLOWS_MAX),
             price: SeatTimePrice::default(),
         };
-        // The first seed will do: nobody here chooses names to get into others' places.
+        // Any seed will do: names in a simulation are not chosen by attackers.
         self.learnt.entry(made.level.clone()).or_insert_with(|| LearntCosts::new(1));
         let is_same = |known: &SchemaAccounts| known.name == made.name && known.unit == made.unit;
         match self.schemas.iter().position(is_same) {
@@ -185,7 +185,7 @@ impl Accounts {
         account.state.settle(started, now)
     }
 
-    /// What it cost replaces what was assumed (CO-5, RL-3).
+    /// The actual cost replaces the assumed one (CO-5, RL-3).
     pub(crate) fn close(&mut self, id: AccountId, settlement: &Settlement, has_failed: bool, now: Instant) {
         let account = self.requests[id.0 as usize];
         let accounts = &mut self.schemas[account.schema];
@@ -204,14 +204,14 @@ impl Accounts {
         self.free.push(id.0);
     }
 
-    /// It never ran, but had waited for seats: costs give back what it took of the rate.
+    /// The request never ran, but had waited for seats: it gives back what it took of a rate of costs.
     pub(crate) fn abandon(&mut self, id: AccountId, now: Instant) {
         let account = self.requests[id.0 as usize];
         self.schemas[account.schema].correct_cost(&account, 0, now);
         self.free.push(id.0);
     }
 
-    /// It was rejected when it arrived, and gives back what it took of the rate.
+    /// The request was rejected when it arrived, and gives back what it took of the rate.
     pub(crate) fn refuse(&mut self, id: AccountId, now: Instant) {
         let account = self.requests[id.0 as usize];
         if let SchemaAccounts { rate: Some(flow_rate), stamps, .. } = &mut self.schemas[account.schema]
@@ -227,7 +227,7 @@ impl Accounts {
 // === impl SchemaAccounts ===
 
 impl SchemaAccounts {
-    /// What a request took of a rate that counts costs is replaced by what it cost.
+    /// Replaces the assumed cost that a request took of the rate by the actual one.
     fn correct_cost(&mut self, account: &RequestAccount, cost: i64, now: Instant) {
         if let Some(flow_rate) = self.rate.filter(|flow_rate| flow_rate.rate.unit != RateUnit::Requests) {
             let taken = i64::try_from(account.taken).unwrap_or(i64::MAX);
@@ -236,7 +236,7 @@ impl SchemaAccounts {
     }
 }
 
-/// What a client is told whose request would conform after that time.
+/// The `Retry-After` for a client whose request would conform after that time.
 pub(crate) fn retry_after(wait: Nanos) -> Nanos {
     ((wait + SECOND - 1) / SECOND).max(1) * SECOND
 }

@@ -16,11 +16,11 @@ pub struct AutoSettings {
     pub bounds: RangeInclusive<u32>,
     /// Where it starts if nothing was learnt.
     pub start: u32,
-    /// What an earlier run has learnt.
+    /// The limit that an earlier run has learnt.
     pub learnt: Option<Learnt>,
 }
 
-/// The limit, and what it has not been told yet.
+/// The limit, and the sums that it has not got yet.
 #[derive(Debug)]
 pub(crate) struct AutoSeats {
     pub(crate) limit: AutoLimit,
@@ -32,7 +32,7 @@ pub(crate) struct AutoSeats {
     lingering: u32,
 }
 
-/// What of the levels matters to the limit.
+/// The usage of the levels, as far as it matters to the limit.
 #[derive(Debug, Clone, Copy, Default)]
 struct Usage {
     /// The seats in use, and those of them in levels that have a limit.
@@ -82,7 +82,7 @@ impl AutoSeats {
         }
     }
 
-    /// A request has ended. What takes no seat says nothing about how many there should be.
+    /// A request has ended. A request without seats says nothing about how many there should be.
     #[inline]
     pub(crate) fn ended(&mut self, class: usize, held: Nanos, seats: u32, is_good: bool) {
         if seats > 0 {

@@ -1,4 +1,4 @@
-//! What is counted of a level while a simulation runs.
+//! `LevelRecord`: the counts of a level while a simulation runs.
 
 use evenkeel_engine::limits::LevelLimits;
 use evenkeel_engine::queue_set::Rejection;
@@ -87,7 +87,7 @@ impl LevelRecord {
         self.limits
     }
 
-    /// What it did over time.
+    /// Its time series.
     pub fn series(&self) -> &Series {
         &self.series
     }
@@ -140,7 +140,7 @@ impl LevelRecord {
         self.series.open.rejected[reason] += 1;
     }
 
-    /// Starts counting; what was before is only in the series.
+    /// Starts counting; earlier events are only in the series.
     pub(crate) fn reset(&mut self, now: Nanos) {
         self.advance(now);
         self.totals = Occupancy { seats_max: self.seats, waiting_max: self.waiting, ..Occupancy::default() };

@@ -21,9 +21,10 @@ pub struct NewRequest<T> {
     pub work: WorkEstimate,
     /// How long it waits at most; `None`: until it starts.
     pub patience: Option<Nanos>,
-    /// What it will have cost, in the unit of its flow schema; `None`: nobody knows, so it costs what is expected and teaches nothing.
+    /// The cost that it will have, in the unit of its flow schema; `None`: it is not known, so the request costs what is expected
+    /// and teaches nothing.
     pub cost: Option<f64>,
-    /// What tells it apart where costs are learnt and flows have rates: see [`Simulator::account_key`](crate::Simulator::account_key).
+    /// Its key where costs are learnt and flows have rates: see [`Simulator::account_key`](crate::Simulator::account_key).
     pub key: AccountKey,
 }
 

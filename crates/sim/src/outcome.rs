@@ -17,7 +17,7 @@ pub struct Outcome<T> {
     pub arrived: Nanos,
     /// When it ended: the client has its response.
     pub ended: Nanos,
-    /// How.
+    /// How it ended.
     pub end: End,
 }
 

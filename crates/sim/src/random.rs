@@ -9,7 +9,7 @@ pub(crate) struct Random {
     state: [u64; 4],
 }
 
-/// What the numbers of a stream are for.
+/// The purpose of a stream's numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Purpose {
     Arrivals = 1,

@@ -24,7 +24,7 @@ use crate::{Histogram, Occupancy};
 pub struct Report {
     /// The name of the workload.
     pub workload: String,
-    /// What the random numbers came from.
+    /// The seed of the random numbers.
     pub seed: u64,
     /// The seats of the server, at the end.
     pub concurrency: i64,
@@ -105,7 +105,7 @@ pub struct FlowReport {
     pub flow_schema: String,
     /// Where its requests went.
     pub priority_level: String,
-    /// What came of the requests.
+    /// The outcomes of its requests.
     #[serde(flatten)]
     pub figures: Figures,
     /// The flow that fared worst, if there are several: the one with the highest 99th percentile of the total time, or if
@@ -114,7 +114,7 @@ pub struct FlowReport {
     pub worst: Option<WorstFlow>,
 }
 
-/// What came of the requests of a flow.
+/// The outcomes of the requests of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -138,7 +138,7 @@ pub struct Figures {
     pub total: Percentiles,
     /// The seat-seconds that they used.
     pub seat_seconds: f64,
-    /// What they cost, in the unit of their flow schema; absent if the workload does not say.
+    /// The cost of the requests, in the unit of their flow schema; absent if the workload does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
@@ -149,7 +149,7 @@ pub struct Figures {
 pub struct WorstFlow {
     /// The name of its user.
     pub user: String,
-    /// What came of its requests.
+    /// The outcomes of its requests.
     #[serde(flatten)]
     pub figures: Figures,
 }

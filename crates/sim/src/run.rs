@@ -25,7 +25,7 @@ pub struct Scenario {
     pub applied: Vec<Objects>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Run {

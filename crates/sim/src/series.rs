@@ -1,9 +1,9 @@
-//! `Series`: what a level did over time, in a bounded number of buckets.
+//! `Series`: the usage of a level over time, in a bounded number of buckets.
 
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::time::Nanos;
 
-/// What happened in a level in one span of time.
+/// The usage of a level in one span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Bucket {

@@ -10,7 +10,7 @@ use crate::auto_seats::AutoSettings;
 use crate::known_objects::KnownObjects;
 use crate::service::ServiceCurve;
 
-/// What is simulated: a server with its seats, and the service that its requests run on.
+/// The settings of a simulated server, and of the service that its requests run on.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerSettings {

@@ -1,4 +1,4 @@
-//! What serves the requests of a workload: one server, or several.
+//! `Servers`: the trait of whatever serves a workload: one server, or several.
 
 use evenkeel_engine::time::Nanos;
 
@@ -8,10 +8,10 @@ use crate::traffic::{Token, Traffic};
 
 /// One server, or several that serve the requests of one workload. Their times are the same at every call.
 pub(crate) trait Servers {
-    /// All of them.
+    /// All servers.
     fn all(&self) -> &[Simulator<Token>];
 
-    /// All of them, to be changed. [`changed`](Self::changed) has to be told of it.
+    /// All servers, to be changed. Call [`changed`](Self::changed) afterwards.
     fn all_mut(&mut self) -> &mut [Simulator<Token>];
 
     /// Something has happened at one of them that was not a [`step`](Self::step).

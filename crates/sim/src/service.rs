@@ -1,4 +1,4 @@
-//! What the requests run on: a service that works on a limited number of them at a time, and degrades beyond that.
+//! `Service`: the service that requests run on. It works on a limited number of them at a time, and degrades beyond that.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,7 +15,7 @@ pub struct ServiceCurve {
     /// How much slower the service gets by the requests beyond its slots: its throughput falls as
     /// 1 / (1 + degradation × excess / slots).
     pub degradation: f64,
-    /// What requests beyond the slots do.
+    /// How requests beyond the slots are served.
     pub sharing: Sharing,
     /// How much slower a request gets by each other one inside: 1 / (1 + contention × (n − 1) + coherence × n × (n − 1)), as the
     /// universal scalability law has it. Both are 0 for a service that has slots only.
@@ -26,18 +26,18 @@ pub struct ServiceCurve {
     pub refuses_above: Option<u32>,
 }
 
-/// What requests beyond the slots of a service do.
+/// How requests beyond the slots of a service are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Sharing {
-    /// They wait inside it, first come, first served.
+    /// Requests wait inside the service, first come, first served.
     #[default]
     Queue,
     /// All requests inside share the slots, and each gets slower.
     Processor,
 }
 
-/// What a request is for the service.
+/// A request, as the service sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task {
     pub(crate) ticket: Ticket,
@@ -70,7 +70,7 @@ pub(crate) struct Service {
     /// The clock of work: at which time it showed what, and how fast it runs.
     as_of: Nanos,
     work_clock: Nanos,
-    /// What is left of a nanosecond, in parts of [`FULL_SPEED`].
+    /// The remaining part of a nanosecond, in parts of [`FULL_SPEED`].
     remainder: u64,
     speed: u64,
 }
@@ -160,7 +160,7 @@ impl Service {
         Some(Done { ticket, is_good: true })
     }
 
-    /// It works on so many at a time from now on. What it has begun it goes on with.
+    /// It works on so many at a time from now on. Requests that it has begun go on.
     pub(crate) fn set_slots(&mut self, now: Nanos, slots: Option<u32>) {
         self.advance(now);
         self.curve.slots = slots;

@@ -166,12 +166,12 @@ impl<T: Copy> Simulator<T> {
         &self.levels
     }
 
-    /// One of them.
+    /// A level by its number.
     pub fn level(&self, number: LevelNumber) -> &LevelRecord {
         &self.levels[number.0 as usize]
     }
 
-    /// What governs requests now.
+    /// The configuration that governs requests now.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
     }
@@ -198,7 +198,8 @@ impl<T: Copy> Simulator<T> {
         }
     }
 
-    /// What tells a request apart where costs are learnt and flows have rates. Nothing, where its flow schema says nothing of that.
+    /// The key of a request where costs are learnt and flows have rates; the default key where its flow schema says nothing of
+    /// either.
     pub fn account_key(&self, attributes: Attributes<'_>, class: Class) -> AccountKey {
         match self.configuration.schemas().get(class.schema).filter(|_| self.accounts.count(class.schema)) {
             Some(schema) => AccountKey { flow: schema.flow_key(attributes), route: route_key(attributes.request) },
@@ -442,7 +443,7 @@ impl<T: Copy> Simulator<T> {
         self.service.set_failing(is_failing);
     }
 
-    /// Starts counting; what was before is only in the series of the levels.
+    /// Starts counting; earlier events are only in the series of the levels.
     pub fn reset_counts(&mut self) {
         self.levels.iter_mut().for_each(|level| level.reset(self.now));
     }

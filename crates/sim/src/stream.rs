@@ -7,7 +7,7 @@ use crate::{NewRequest, Outcomes, Simulator};
 
 /// Who asks for what: all that classification and estimates depend on.
 ///
-/// Not `#[non_exhaustive]`: whoever reads a log makes it.
+/// Not `#[non_exhaustive]`: code that reads a log makes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Caller {
     /// Who asks.
@@ -20,7 +20,7 @@ pub struct Caller {
 
 /// A request of a stream. `C` gives its caller: a [`Caller`], or something that shares one, such as an `Arc<Caller>`.
 ///
-/// Not `#[non_exhaustive]`: whoever reads a log makes them.
+/// Not `#[non_exhaustive]`: code that reads a log makes them.
 #[derive(Debug, Clone)]
 pub struct StreamRequest<T, C> {
     /// When it arrives. A request that is earlier than the one before it arrives together with that one.
@@ -33,7 +33,7 @@ pub struct StreamRequest<T, C> {
     pub work: Option<WorkEstimate>,
     /// How long it waits at most; `None`: until it starts.
     pub patience: Option<Nanos>,
-    /// What it will have cost, in the unit of its flow schema, if that is known.
+    /// The cost that it will have, in the unit of its flow schema, if that is known.
     pub cost: Option<f64>,
     /// What the caller keeps with it.
     pub token: T,
@@ -42,7 +42,7 @@ pub struct StreamRequest<T, C> {
 /// Lets all requests of a stream arrive, and lets time pass until the last has ended. Memory does not depend on how many there
 /// are, but on how many are under way at a time.
 ///
-/// Whoever classifies many requests of few callers keeps their classes and calls [`Simulator::arrive`] directly.
+/// A program that classifies many requests of few callers should keep their classes and call [`Simulator::arrive`] directly.
 pub fn run_stream<T: Copy, C: AsRef<Caller>>(
     simulator: &mut Simulator<T>,
     requests: impl IntoIterator<Item = StreamRequest<T, C>>,

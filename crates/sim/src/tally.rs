@@ -1,4 +1,4 @@
-//! What is counted of each flow while a workload runs.
+//! `Tally`: the counts of each flow while a workload runs.
 
 use evenkeel_engine::time::Nanos;
 
@@ -32,7 +32,7 @@ pub struct Tally {
     pub cost: i128,
 }
 
-/// The tally of one flow, and what it does right now.
+/// The tally of one flow, and its present state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FlowTally {
     pub(crate) counted: Tally,

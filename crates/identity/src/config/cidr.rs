@@ -55,7 +55,7 @@ impl FromStr for Cidr {
             }
             Some(_) => return Err(fault("what follows the slash is not a number")),
         };
-        // Somebody who writes 10.1.2.3/8 means either 10.0.0.0/8 or 10.1.2.3/32, and only one of them is safe.
+        // 10.1.2.3/8 may mean 10.0.0.0/8 or 10.1.2.3/32, and only one of them is safe.
         let first = masked(address, bits);
         if first != address {
             return Err(fault(&format!("the address has bits outside of the prefix; the range begins at {first}")));

@@ -1,4 +1,4 @@
-//! What costs are counted in, as people write it: `bytes`, `header:X-Cost`. For `#[serde(with = "…")]` of settings.
+//! Units of cost, as people write them: `bytes`, `header:X-Cost`. For `#[serde(with = "…")]` of settings.
 
 use evenkeel_api::annotations::CostUnit;
 use serde::{Deserialize, Deserializer, Serializer, de};

@@ -1,4 +1,4 @@
-//! What requests ask for, and what they cost.
+//! The settings of how requests are interpreted, and what they cost.
 
 use std::time::Duration;
 
@@ -18,20 +18,20 @@ use super::{cost_unit, duration};
 pub struct RequestsConfig {
     /// Templates of paths; the most specific one that fits a request says what it asks for and what it costs.
     pub routes: Vec<RouteConfig>,
-    /// What becomes of a request at the upstream when its client leaves, where the request's route does not say.
+    /// How a request is treated at the upstream when its client leaves, where the request's route does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when_client_leaves: Option<WhenClientLeaves>,
-    /// What becomes of paths that are not in their normal form.
+    /// How paths are treated that are not in their normal form.
     pub paths: Paths,
-    /// What becomes of paths with parameters (`/a;x=1/b`). The default is `reject`, and `keep` under the preset `kubernetes`.
+    /// How paths with parameters (`/a;x=1/b`) are treated. The default is `reject`, and `keep` under the preset `kubernetes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_parameters: Option<PathParametersConfig>,
     /// Whose `X-Request-Id` becomes the id of a request. Other requests get an id of the gateway's own.
     pub request_id_from: RequestIdFrom,
 }
 
-/// What becomes of a request at the upstream when its client leaves. Either way the request's seat stands for the upstream's
-/// work, so a client gains nothing by leaving.
+/// How a request is treated at the upstream when its client leaves. Either way the request's seat stands for the upstream's work,
+/// so a client gains nothing by leaving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -44,8 +44,8 @@ pub enum WhenClientLeaves {
     Cancel,
 }
 
-/// What becomes of a path that is not in its normal form, as `/x/../expensive`, `//expensive` or `/%65xpensive`. Decisions
-/// always see the normal form.
+/// How a path is treated that is not in its normal form, as `/x/../expensive`, `//expensive` or `/%65xpensive`. Decisions always
+/// see the normal form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -59,8 +59,8 @@ pub enum Paths {
     AsIs,
 }
 
-/// What becomes of paths with parameters, as `/a;x=1/b`. Servlet containers take that for `/a/b`, and most other servers take
-/// the parameter for a part of the name.
+/// How paths with parameters are treated, as `/a;x=1/b`. Servlet containers take that for `/a/b`, and most other servers take the
+/// parameter for a part of the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -99,7 +99,7 @@ pub struct RouteConfig {
     /// known by their method and path, and the route only says what they cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// The verb, if it shall not follow from the method.
+    /// The verb, if it is not to follow from the method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verb: Option<String>,
     /// The methods that it is for. None means all.
@@ -109,14 +109,14 @@ pub struct RouteConfig {
     /// they start at once, and the annotation `evenkeel.dev/max-long-running` of their level limits how many there are.
     #[serde(default = "one_seat")]
     pub seats: u32,
-    /// What the cost of its requests is counted in, where their match or flow schema does not say: `time`, `bytes`, `tokens`,
-    /// `header:NAME` or `header:NAME;keep`.
+    /// The unit of its requests' cost, where their match or flow schema does not say: `time`, `bytes`, `tokens`, `header:NAME` or
+    /// `header:NAME;keep`.
     #[serde(default, with = "cost_unit", skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostUnit>,
     /// The request runs for long: it gives its seats back when the head of its response is there.
     #[serde(default)]
     pub long_running: bool,
-    /// What becomes of such a request at the upstream when its client leaves.
+    /// How such a request is treated at the upstream when its client leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when_client_leaves: Option<WhenClientLeaves>,
     /// How long such a request may take, where that differs from `timeouts`.
@@ -124,7 +124,7 @@ pub struct RouteConfig {
     pub timeouts: RouteTimeouts,
 }
 
-/// How long the requests of a route may take. What is not set is as for all requests.
+/// How long the requests of a route may take. A timeout that is not set is that of all requests.
 ///
 /// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

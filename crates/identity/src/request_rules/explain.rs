@@ -13,7 +13,7 @@ use super::RequestRules;
 impl RequestRules {
     /// Explains where a request of this user with this head would go at this moment, and why. Nothing is counted, and nothing changes.
     ///
-    /// Flow schemas see what they see of a request on its way in: also its headers, and its
+    /// Flow schemas see the same of it as of a real request: also its headers, and its
     /// [`ClientAddress`](evenkeel::identify::ClientAddress).
     pub fn explain(&self, flow: &FlowControl, user: &User, mut parts: Parts) -> Result<Explanation, DigestError> {
         let target = self.target(&mut parts);

@@ -1,4 +1,4 @@
-//! `RequestRules`: what requests ask for, what they cost, and how long they keep their seats.
+//! `RequestRules`: interprets requests: what they ask for and cost, and how long they keep their seats.
 
 mod explain;
 mod paths;
@@ -44,22 +44,22 @@ struct Compiled {
     path_parameters: PathParameters,
 }
 
-/// What holds for the requests of one route.
+/// The rule for the requests of one route.
 #[derive(Debug)]
 struct Rule {
     /// The path of the route.
     path: String,
     work: WorkEstimate,
-    /// What its requests' cost is counted in, if the route says that.
+    /// The unit of its requests' cost, if the route names one.
     cost: Option<CostUnit>,
-    /// The number of the route in what is learnt of costs.
+    /// The number of the route in learnt costs.
     cost_key: u64,
     occupancy: Occupancy,
     when_client_leaves: Option<WhenClientLeaves>,
     timeouts: RouteTimeouts,
 }
 
-/// Everything that is wrong with the routes.
+/// All problems of the routes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 #[non_exhaustive]
@@ -100,8 +100,8 @@ impl RequestRules {
         }
     }
 
-    /// What happens to a request at the upstream when its client disconnects: what its route says, or else what the settings
-    /// say for all, or else the default. Servers of gRPC stop when a call is cancelled.
+    /// How a request is treated at the upstream when its client disconnects: by its route, or else by the settings for all, or
+    /// else by default. Servers of gRPC stop when a call is cancelled.
     pub fn when_client_leaves(&self, route: RouteMatch, is_grpc: impl FnOnce() -> bool) -> WhenClientLeaves {
         let set = self.rule_of(route).and_then(|rule| rule.when_client_leaves).or(self.0.when_client_leaves);
         set.unwrap_or_else(|| if is_grpc() { WhenClientLeaves::Cancel } else { WhenClientLeaves::Wait })
@@ -226,7 +226,7 @@ impl Rule {
     }
 }
 
-/// What is wrong with a route beyond its template.
+/// The problems of a route beyond its template.
 fn faults(route: &RouteConfig) -> Vec<String> {
     let path = &route.path;
     let mut faults = Vec::new();

@@ -1,4 +1,4 @@
-//! Paths that can be spelt in several ways: what decisions see of them, and what the upstream gets.
+//! Paths that can be spelt in several ways: the form that decisions see, and the form that the upstream gets.
 //!
 //! Decisions see the normal form ([`normal_path`]), and the upstream gets it too unless the settings say otherwise. An
 //! encoded slash stays in it, since for most services it is a part of a name. Other services take it for a slash, so a
@@ -17,7 +17,7 @@ use http::{Method, Uri};
 use super::{RequestRules, RouteMatch};
 use crate::config::Paths;
 
-/// What a request asks for: kept apart from the request, so that the result of interpreting it can borrow from here.
+/// The method and the URI of a request, kept apart from the request, so that the result of interpreting it can borrow from here.
 #[derive(Debug)]
 pub struct Target {
     method: Method,
@@ -74,8 +74,8 @@ impl Target {
 // === impl RequestRules ===
 
 impl RequestRules {
-    /// What the request with this head asks for. Puts the path into its normal form if the upstream shall get that. A path
-    /// that is to be rejected stays as it is.
+    /// The target of the request with this head. Puts the path into its normal form if the upstream is to get that. A path that
+    /// is to be rejected stays as it is.
     pub fn target(&self, parts: &mut Parts) -> Target {
         let mut spelling = spelling(parts.uri.path(), self.0.path_parameters);
         let mut uri_as_sent = None;
@@ -146,7 +146,7 @@ impl RequestRules {
             Paths::Reject if spelling.has_encoded_slash => {
                 return Err(DigestError::Path { problem: "has an encoded slash" });
             }
-            // What the upstream makes of them is not known, and with a prefix they could lead out of it.
+            // It is not known how the upstream resolves dot segments, and they could lead out of a prefix.
             Paths::AsIs if spelling.had_dot_segments => {
                 return Err(DigestError::Path { problem: "has dot segments; send it in its normal form" });
             }

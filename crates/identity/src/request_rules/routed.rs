@@ -1,4 +1,4 @@
-//! What a route says of a request, for tools that have no request at hand.
+//! `RoutedRequest`: a request as its route has it, for tools that have no request at hand.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use http::{Method, Request, Uri};
 
 use super::RequestRules;
 
-/// What a route says of a request.
+/// A request as its route has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RoutedRequest {
@@ -28,7 +28,7 @@ pub struct RoutedRequest {
 // === impl RequestRules ===
 
 impl RequestRules {
-    /// What a route says of a request; `None` if no route matches it.
+    /// The request as its route has it; `None` if no route matches it.
     pub fn routed(&self, method: Method, uri: Uri) -> Option<RoutedRequest> {
         let (mut parts, ()) = Request::new(()).into_parts();
         (parts.method, parts.uri) = (method, uri);

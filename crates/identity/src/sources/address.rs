@@ -57,8 +57,8 @@ impl Addresses {
     }
 
     /// The right-most address that is not a trusted proxy's. Each proxy has added the address that it was connected from, so
-    /// what is left of an untrusted address is that client's own claim. An entry that is no address ends the walk: the client
-    /// is then whoever has sent it.
+    /// entries to the left of an untrusted address are that client's own claim. An entry that is not an address ends the walk:
+    /// the client is then the one that has sent it.
     pub(crate) fn client(&self, proxy: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = proxy;
         let lines = headers.get_all(X_FORWARDED_FOR).iter().rev();
@@ -130,14 +130,14 @@ mod tests {
             (&[] as &[&str], "10.0.0.1"),
             (&[""], "10.0.0.1"),
             (&["192.0.2.7"], "192.0.2.7"),
-            // What a client has sent itself is left of what the proxy has added.
+            // Entries that a client has sent itself are left of those that the proxy has added.
             (&["198.51.100.1, 192.0.2.7"], "192.0.2.7"),
             (&["192.0.2.7, 10.2.3.4"], "192.0.2.7"),
             (&["192.0.2.7,10.2.3.4 , fd00::1"], "192.0.2.7"),
             (&["198.51.100.1", "192.0.2.7", "10.2.3.4"], "192.0.2.7"),
             // Nothing but proxies: the one that is the furthest away.
             (&["10.9.9.9, 10.2.3.4"], "10.9.9.9"),
-            // What is no address was sent by whoever is right of it.
+            // An entry that is not an address was sent by the client at its right.
             (&["192.0.2.7, unknown"], "10.0.0.1"),
             (&["192.0.2.7, , 10.2.3.4"], "10.2.3.4"),
             (&["192.0.2.7, 10.2.3"], "10.0.0.1"),

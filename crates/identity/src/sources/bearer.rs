@@ -5,11 +5,11 @@ use http::header::AUTHORIZATION;
 
 use super::{Denial, Verdict};
 
-/// What `ask` says of the token, if there is one.
+/// The verdict of `ask` on the token, if there is one.
 pub(super) fn ask(headers: &HeaderMap, ask: impl FnOnce(&str) -> Verdict) -> Verdict {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Verdict::Absent };
-    // Two of them: the upstream may take the other one for the one that counts.
+    // With two of them, the upstream may use the other one.
     if values.next().is_some() {
         return Verdict::Wrong(Denial::Malformed);
     }
@@ -21,7 +21,7 @@ pub(super) fn ask(headers: &HeaderMap, ask: impl FnOnce(&str) -> Verdict) -> Ver
     }
     match token.trim() {
         "" => Verdict::Absent,
-        // A single space separates the two (RFC 6750). What else an upstream might take for it, we do not.
+        // A single space separates the two (RFC 6750); other separators are refused, which an upstream might accept.
         _ if value.as_bytes().get(scheme.len()) != Some(&b' ') => Verdict::Wrong(Denial::Malformed),
         token => ask(token),
     }

@@ -14,7 +14,7 @@ pub(super) struct Cache<K, V> {
     shards: [Shard<K, V>; SHARDS],
 }
 
-/// What one thread keeps. No two of them are in the same cache line.
+/// The entries of one thread. No two shards are in the same cache line.
 #[repr(align(128))]
 struct Shard<K, V>(Mutex<Generations<K, V>>);
 
@@ -37,7 +37,7 @@ static NEXT_SHARD: AtomicUsize = AtomicUsize::new(0);
 // === impl Cache ===
 
 impl<K: Hash + Eq, V: Clone> Cache<K, V> {
-    /// What is kept under this key.
+    /// The value that is kept under this key.
     pub(super) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -51,7 +51,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         Some(value)
     }
 
-    /// Keeps it.
+    /// Keeps a value.
     pub(super) fn keep(&self, key: K, value: V) {
         self.shard().keep(key, value);
     }

@@ -29,7 +29,7 @@ struct KnownUser {
     groups: Arc<[HeaderValue]>,
 }
 
-/// What is longer is put together anew each time, so that the cache has a bound in bytes.
+/// Longer users are put together anew each time, so that the cache has a bound in bytes.
 const KNOWN_BYTES_MAX: usize = 4096;
 
 // === impl Headers ===
@@ -60,7 +60,7 @@ impl Headers {
                 .is_some_and(|name| self.certificates.contains(name))
     }
 
-    /// Whom the headers name. Only to be asked for peers that are trusted.
+    /// The user that the headers name. Call it for trusted peers only.
     pub(super) fn ask(&self, headers: &HeaderMap) -> Verdict {
         let mut names = headers.get_all(&self.user).iter();
         let Some(name) = names.next().filter(|name| !name.is_empty()) else { return Verdict::Absent };

@@ -1,4 +1,4 @@
-//! `Source`: one way to find out who sends a request, and what it says of a credential.
+//! `Source`: one way to find out who sends a request, and its verdict on a credential.
 
 mod address;
 mod bearer;
@@ -41,7 +41,7 @@ pub(crate) enum Source {
     Address(Box<Addresses>),
 }
 
-/// What a source says of a request.
+/// The verdict of a source on a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// This user has sent the request.
@@ -72,7 +72,7 @@ impl Source {
         })
     }
 
-    /// Whom the headers of a request name.
+    /// The verdict on the headers of a request.
     pub(crate) fn ask(&self, headers: &HeaderMap) -> Verdict {
         match self {
             Self::Headers(source) => source.ask(headers),

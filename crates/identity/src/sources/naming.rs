@@ -7,7 +7,7 @@ use evenkeel_engine::User;
 
 use crate::config::SystemNames;
 
-/// What a source puts before the names that it finds, and which names it may give.
+/// The prefixes that a source puts before names, and which names it may give.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Naming {
     pub(super) user_prefix: String,
@@ -15,7 +15,7 @@ pub(crate) struct Naming {
     pub(super) system_names: SystemNames,
 }
 
-/// What Kubernetes' own names begin with.
+/// The prefix of Kubernetes' own names.
 const SYSTEM: &str = "system:";
 /// Longer names are refused.
 const NAME_BYTES_MAX: usize = 4096;
@@ -23,7 +23,7 @@ const NAME_BYTES_MAX: usize = 4096;
 // === impl Naming ===
 
 impl Naming {
-    /// Every name is as it was found. For names that the operator has written down.
+    /// Names without prefixes and limits, for names that the operator has written down.
     pub(super) fn as_written() -> Self {
         Self { system_names: SystemNames::Allow, ..Self::default() }
     }
@@ -57,7 +57,7 @@ fn prefixed(prefix: &str, name: &str) -> Box<str> {
     if prefix.is_empty() { name.into() } else { [prefix, name].concat().into() }
 }
 
-/// Whether a name is the same for whoever reads it, in a header too, where white space at its ends is lost.
+/// Whether a name reads the same everywhere, even in a header, where white space at its ends is lost.
 fn is_sound(name: &str) -> bool {
     !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.trim() == name && !name.contains(char::is_control)
 }

@@ -31,14 +31,14 @@ impl Tokens {
         let hasher = SecretHasher::new()?;
         let hash = hasher.clone();
         let file = WatchedFile::open(path, move |path, bytes| {
-            // A user who can read the file can pass for every user in it.
+            // Another user of this machine who can read the file can pass for every user in it.
             warn_if_open_to_others(path);
             users(&hash, bytes).map_err(|fault| format!("{}:{fault}", path.display()))
         })?;
         Ok(Self { hasher, file })
     }
 
-    /// Whose token this is.
+    /// The verdict on a token.
     pub(super) fn ask(&self, token: &str) -> Verdict {
         self.find(token, Denial::UnknownToken)
     }
@@ -50,7 +50,7 @@ impl Tokens {
         }
     }
 
-    /// Whose key is in this header.
+    /// The verdict on the key in this header.
     pub(super) fn ask_header(&self, headers: &HeaderMap, name: &HeaderName) -> Verdict {
         // Many services take `X_Api_Key` for the same header, so a key there must not go unnoticed.
         if headers.keys().any(|other| other != name && header_names::same(other.as_str(), name.as_str())) {

@@ -12,7 +12,7 @@ use crate::record::{Action, Outcome, Record, Stage};
 use crate::timestamp::rfc3339;
 use crate::users::Users;
 
-/// What is wanted of an entry.
+/// The members of an entry that are read.
 #[derive(Default)]
 pub(super) struct CloudEntry<'a> {
     payload: Option<Payload<'a>>,
@@ -22,7 +22,7 @@ pub(super) struct CloudEntry<'a> {
     is_authorized: bool,
 }
 
-/// What is wanted of its payload.
+/// The members of its payload that are read.
 #[derive(Default)]
 struct Payload<'a> {
     service: Option<Cow<'a, str>>,

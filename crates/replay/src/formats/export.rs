@@ -16,7 +16,7 @@ use crate::json::Scanner;
 use crate::record::Record;
 use crate::users::Users;
 
-/// What is wanted of an entry.
+/// The members of an entry that are read.
 #[derive(Default)]
 struct Entry<'a> {
     content: Option<Content<'a>>,

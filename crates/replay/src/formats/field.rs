@@ -31,7 +31,7 @@ pub(super) enum LogField {
     Other,
 }
 
-/// What the names of nginx's variables for headers begin with.
+/// The prefix of nginx's variables for headers.
 const NGINX_HEADER: &str = "http_";
 
 /// The name of a header in that of a variable, an operator or a member, as `http_x_plan`, `REQ(X-PLAN)` or `x_plan`.
@@ -47,7 +47,7 @@ pub(super) fn header_of(name: &str) -> Option<&str> {
 // === impl LogField ===
 
 impl LogField {
-    /// What a variable of nginx holds.
+    /// The meaning of a variable of nginx.
     pub(super) fn of_nginx(variable: &str) -> Self {
         match variable {
             "time_iso8601" => Self::End,
@@ -67,7 +67,7 @@ impl LogField {
         }
     }
 
-    /// What a command operator of Envoy holds.
+    /// The meaning of a command operator of Envoy.
     pub(super) fn of_envoy(operator: &str) -> Self {
         match operator {
             "START_TIME" => Self::Start,
@@ -84,7 +84,7 @@ impl LogField {
         }
     }
 
-    /// What a member of an object holds: it is named after a variable of nginx, or as Envoy's users name it.
+    /// The meaning of a member of an object, which is named after a variable of nginx, or as Envoy's users name it.
     pub(super) fn of_member(name: &str) -> Self {
         match name {
             "start_time" => Self::Start,

@@ -31,7 +31,7 @@ struct Value {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// It has no values at all.
+    /// The format string has no values at all.
     #[error("the format has no $variable and no %OPERATOR%")]
     NoValues,
     /// Nothing separates two values.
@@ -143,7 +143,7 @@ impl Template {
     }
 }
 
-/// What a value is, and the name of its variable or operator.
+/// The meaning of a value, and the name of its variable or operator.
 type NamedField<'a> = (LogField, &'a str);
 
 /// A variable at the start of a text, and what follows it.

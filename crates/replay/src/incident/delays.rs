@@ -10,17 +10,18 @@ use super::time_line::heaviest;
 
 /// The time is divided into so many parts, for which the seats of a level are compared with those that wait.
 const PARTS: Nanos = 500;
-/// So many flows that waited are told.
+/// How many flows that waited are reported.
 const WAITING_MAX: usize = 10;
-/// So many flows of a level that had its seats are told apart.
+/// How many flows that had seats of a level are told apart.
 const HOLDERS_MAX: usize = 50;
-/// So many of them are told for each that waited.
+/// How many of those are reported for each flow that waited.
 const TOLD_MAX: usize = 3;
 
 /// A flow in a level.
 type LevelFlow = (u16, usize);
 
-/// Those that waited for longest. Of the time that a flow waited, each other flow has the part that it had of the level's seats then.
+/// The flows that waited for longest. The wait of a flow is divided among the other flows by the part of the level's seats that
+/// each had then.
 pub(super) fn delays(spans: &Spans<'_>) -> Vec<Delay> {
     let length = spans.end - spans.begin;
     let width = length.div_euclid(PARTS).max(1);

@@ -1,4 +1,5 @@
-//! What a dump of the flight recorder tells by itself: what happened when, who delayed whom, and what had changed before (FR-3).
+//! `Incident`: the report on a dump of the flight recorder: a time line, which flow delayed which, and the change before it
+//! (FR-3).
 
 mod delays;
 mod spans;
@@ -12,7 +13,7 @@ use evenkeel_engine::time::Nanos;
 use crate::flight::{Agreement, decide_again};
 use spans::Spans;
 
-/// What happened in the time of a dump. Times count from its first request.
+/// The report on the time of a dump. Times count from its first request.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Incident {
@@ -40,13 +41,13 @@ pub struct Incident {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FirstRejection {
-    /// When.
+    /// The time of the rejection.
     pub after: Nanos,
     /// Its flow, or its flow schema.
     pub flow: String,
     /// Its level.
     pub level: String,
-    /// Why.
+    /// The reason of the rejection.
     pub reason: Rejection,
     /// The last change before it: when, and what.
     pub change: Option<(Nanos, String)>,
@@ -80,14 +81,15 @@ pub struct Delay {
     pub level: String,
     /// How long its requests waited together.
     pub waited: Nanos,
-    /// Who had the seats: flows with their parts of that time, the longest first. The rest was that of others, or of nobody.
+    /// The flows that had the seats, with their parts of that time, the longest first. The rest of the seats belonged to others,
+    /// or was free.
     pub by: Vec<(String, Nanos)>,
 }
 
 // === impl Incident ===
 
 impl Incident {
-    /// What happened. `None` if there are no requests; fails if the objects of the dump cannot be read.
+    /// The report on a dump. `None` if there are no requests; fails if the objects of the dump cannot be read.
     pub fn new(flight: &Flight) -> Result<Option<Self>, Problems> {
         let Some(spans) = Spans::new(flight) else { return Ok(None) };
         let is_rejected = |end: FlightEnd| matches!(end, FlightEnd::Rejected(_));

@@ -94,9 +94,9 @@ impl Span {
 pub(super) struct Parts {
     begin: Nanos,
     width: Nanos,
-    /// What is only in a part.
+    /// The amounts that are only in one part.
     within: Vec<i128>,
-    /// What begins or ends to be in all parts from this one on.
+    /// The amounts that begin or end with this part.
     changes: Vec<i128>,
 }
 

@@ -1,4 +1,4 @@
-//! The time line of an incident: what arrived, waited and ran in each part of its time.
+//! The time line of an incident: requests that arrived, waited and ran in each part of its time.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -48,7 +48,7 @@ enum StringPosition {
     AfterBackslash,
 }
 
-/// What ends with a byte.
+/// The unit that ends with a byte.
 enum ByteEnds {
     Nothing,
     Event,

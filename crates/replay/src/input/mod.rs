@@ -71,7 +71,7 @@ pub(crate) const PART_MAX: usize = 16 << 20;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// What some programs write at the start of a text, in UTF-8.
+/// The mark that some programs write at the start of a text in UTF-8.
 const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// The name of standard input.
@@ -139,12 +139,12 @@ impl Input {
         Ok(Self { name: name.to_owned(), format, bytes_total, bytes_read, parts })
     }
 
-    /// What it is called.
+    /// The name of the log.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What kind of log it is.
+    /// The format of the log.
     pub fn format(&self) -> &Format {
         &self.format
     }
@@ -156,7 +156,7 @@ impl Input {
         Some((self.bytes_read.load(Ordering::Relaxed) as f64 / total as f64).min(1.0))
     }
 
-    /// What its parts are called: `line` or `event`.
+    /// The word for its parts: `line` or `event`.
     pub fn unit(&self) -> &'static str {
         match self.parts {
             Parts::Lines(_) => "line",

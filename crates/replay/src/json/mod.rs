@@ -1,4 +1,4 @@
-//! Reads JSON without building anything: a cursor that borrows what is wanted and skips the rest.
+//! Reads JSON without building a tree: a cursor that borrows the wanted values and skips the rest.
 //!
 //! Logs have tens of fields a line of which a replay needs ten, so a tree would cost more than all the rest of the work.
 

@@ -1,4 +1,4 @@
-//! Reads over JSON values whose content nobody wants.
+//! Reads over JSON values whose content is not needed.
 
 use super::{JsonError, Scanner};
 

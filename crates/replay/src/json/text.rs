@@ -29,8 +29,8 @@ fn special_bytes(word: u64) -> u64 {
     zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5c)) | below_space
 }
 
-/// What the inside of a string stands for. Halves of surrogate pairs become U+FFFD. `None`: there is an escape that JSON does
-/// not have.
+/// The text that the inside of a string stands for. Halves of surrogate pairs become U+FFFD. `None`: there is an escape that JSON
+/// does not have.
 pub(super) fn unescape(text: &str) -> Option<String> {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

@@ -19,7 +19,7 @@ use crate::workload::Instances;
 /// Several servers in front of one service.
 pub(super) struct Cluster {
     simulators: Vec<Simulator<Token>>,
-    /// Who decides about their seats; `None` if each keeps what it has.
+    /// The exchange that decides about their seats; `None` if each keeps its own.
     exchange: Option<Exchange>,
     seen: Seen,
 }
@@ -27,9 +27,9 @@ pub(super) struct Cluster {
 /// What the servers did when they were last looked at.
 struct Seen {
     seats: i64,
-    /// By server and level.
+    /// The state of each level, by server and level.
     present: Vec<Vec<PresentLevel>>,
-    /// All servers together.
+    /// The records of levels, all servers together.
     levels: Vec<LevelRecord>,
     by_instance: Vec<SeatUsage>,
     total: SeatUsage,
@@ -80,7 +80,7 @@ impl Cluster {
         self.seen.by_instance.iter().map(figures)
     }
 
-    /// What was written to etcd, and how many messages were lost.
+    /// The counts of writes to etcd, and how many messages were lost.
     pub(super) fn etcd_counts(&self) -> Option<(EtcdCounts, u64)> {
         self.exchange.as_ref().map(Exchange::counts)
     }
@@ -111,7 +111,7 @@ impl Servers for Cluster {
         let ends = self.simulators.iter().enumerate().filter_map(|(server, one)| Some((one.next_event()?, server)));
         let end = ends.min().filter(|(at, _)| *at <= until);
         let message = self.exchange.as_ref().and_then(Exchange::next).filter(|at| *at <= until);
-        // What happens to requests comes before messages of the same time.
+        // Events of requests come before messages of the same time.
         let server = match (end, message) {
             (Some((at, server)), message) if message.is_none_or(|message| at <= message) => {
                 self.simulators[server].step(at, traffic);

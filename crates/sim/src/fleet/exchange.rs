@@ -17,7 +17,7 @@ use crate::simulator::Simulator;
 use crate::traffic::{Token, Traffic};
 use crate::workload::{Distribution, Instances};
 
-/// The members, and what is on its way between them and etcd.
+/// The members, and the messages on their way between them and etcd.
 pub(super) struct Exchange {
     members: Vec<FleetMember>,
     etcd: SimulatedEtcd,
@@ -49,9 +49,9 @@ struct Queued {
 }
 
 enum Message {
-    /// The member is asked what it wants.
+    /// The member is polled.
     Poll,
-    /// What is allowed ends, unless it was renewed.
+    /// The allowance ends, unless it was renewed.
     End,
     /// A call arrives at etcd.
     Call(Call),
@@ -115,7 +115,7 @@ impl Exchange {
         self.events
     }
 
-    /// What was written to etcd, and how many messages were lost.
+    /// The counts of writes to etcd, and how many messages were lost.
     pub(super) fn counts(&self) -> (EtcdCounts, u64) {
         (self.etcd.counts().since(self.counts_before), self.lost)
     }
@@ -151,7 +151,7 @@ impl Exchange {
         instance
     }
 
-    /// Lets what is allowed take effect, and asks the member what it wants (FL-6).
+    /// Puts the allowance into effect, and polls the member (FL-6).
     fn poll(&mut self, now: Nanos, instance: usize, simulator: &mut Simulator<Token>, traffic: &mut Traffic<'_>) {
         let time = Instant::from_nanos(now);
         self.allow(now, instance, simulator, traffic);
@@ -177,7 +177,7 @@ impl Exchange {
         }
     }
 
-    /// What is allowed ends by itself (FL-8).
+    /// Schedules the end of the allowance (FL-8).
     fn wake_at_end(&mut self, now: Instant, instance: usize) {
         let Allowance { grant_until, floor_until, .. } = self.members[instance].allowed;
         if let Some(end) = [grant_until, floor_until].into_iter().find(|end| *end > now) {
@@ -185,7 +185,7 @@ impl Exchange {
         }
     }
 
-    /// etcd does what a call says, and tells everybody.
+    /// etcd carries out a call, and sends the reply and the changes.
     fn answer(&mut self, now: Nanos, instance: usize, call: Call) {
         let (reply, changes) = self.etcd.apply(Instant::from_nanos(now), call.operation, self.lease_ttl);
         for change in changes {

@@ -135,7 +135,7 @@ impl Fields {
         }
     }
 
-    /// Notes a problem unless the value is what is wanted.
+    /// Notes a problem unless the value has the expected form.
     pub(super) fn wanted<T>(&mut self, field: &Field<'_>, value: Option<T>, what: &str) -> Option<T> {
         if value.is_none() {
             self.problem(field, &format!("{}, but must be {what}", field.node.value.describe("a map")));

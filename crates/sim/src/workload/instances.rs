@@ -1,4 +1,4 @@
-//! The instances of a workload: how many share the seats of the service, and what becomes of their messages to etcd.
+//! The instances of a workload: how many share the seats of the service, and how their messages to etcd are delayed and lost.
 
 use evenkeel_engine::time::{MILLISECOND, Nanos};
 use evenkeel_fleet::Terms;
@@ -33,7 +33,7 @@ const FLOOR_PERCENT: u32 = 50;
 /// With more losses than this, nothing would be left to simulate.
 const LOSS_MAX: f64 = 0.5;
 
-/// What the spans of time are at least and at most.
+/// The bounds of the spans of time.
 const SPAN_MIN: Nanos = 100 * MILLISECOND;
 const SPAN_MAX: Nanos = u32::MAX as Nanos * MILLISECOND;
 
@@ -72,7 +72,7 @@ pub(super) fn read_instances(fields: &mut Fields, field: &Field<'_>) -> Option<I
     })
 }
 
-/// What a workload with instances cannot have, and flows of instances that there are not.
+/// Notes settings that a workload with instances cannot have, and flows of instances that do not exist.
 pub(super) fn check_instances(
     fields: &mut Fields,
     spec: &Field<'_>,

@@ -25,7 +25,7 @@ use crate::stream::Caller;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Workload {
-    /// What it is called.
+    /// The name of the workload.
     pub name: String,
     /// How long it is run.
     pub span: Nanos,
@@ -37,7 +37,7 @@ pub struct Workload {
     pub objects: Vec<(String, i64, i64)>,
     /// The instances that share the seats of the service; `None` for one server.
     pub instances: Option<Instances>,
-    /// Who sends requests.
+    /// The flows that send requests.
     pub flows: Vec<FlowGroup>,
     /// What happens meanwhile, in the order of time.
     pub events: Vec<Event>,
@@ -114,7 +114,7 @@ pub enum Arrivals {
 
 /// A request that really arrived.
 ///
-/// Not `#[non_exhaustive]`: whoever reads a recording makes it.
+/// Not `#[non_exhaustive]`: code that reads a recording makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordedRequest {
     /// When it arrived.
@@ -127,18 +127,18 @@ pub struct RecordedRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnRejection {
-    /// It tries again when the response said so.
+    /// The client tries again when the response said so.
     HonourRetryAfter,
-    /// It tries again as soon as it has the response: after [`RESPONSE_TIME`].
+    /// The client tries again as soon as it has the response: after [`RESPONSE_TIME`].
     Ignore,
-    /// It tries again after a pause that doubles each time, of which a random part of up to a half is left out.
+    /// The client tries again after a pause that doubles each time, of which a random part of up to a half is left out.
     Backoff {
         /// The first pause.
         base: Nanos,
         /// The longest pause.
         max: Nanos,
     },
-    /// It does not try again.
+    /// The client does not try again.
     GiveUp,
 }
 

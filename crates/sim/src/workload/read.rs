@@ -15,7 +15,7 @@ pub(super) const KIND: &str = "Workload";
 /// The most flows of one workload, and the most clients of one flow.
 pub(super) const COUNT_MAX: u32 = 1_000_000;
 
-/// A workload is a page or two; whatever is longer is another file.
+/// The longest workload: one is a page or two, and a longer file is something else.
 const BYTES_MAX: usize = 1 << 20;
 
 // === impl Workload ===

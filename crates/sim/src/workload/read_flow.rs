@@ -136,7 +136,7 @@ fn read_request(fields: &mut Fields, field: &Field<'_>, preset: Preset) -> Optio
     Some((request, query))
 }
 
-/// What is asked for, and the query.
+/// Reads what requests ask for, and the query.
 fn read_target(
     fields: &mut Fields,
     field: &Field<'_>,
@@ -186,7 +186,7 @@ fn read_target(
     Some((request, "".into()))
 }
 
-/// The parts of what is asked for.
+/// The fields that say what requests ask for.
 const NAMES: &[&str] =
     &["method", "path", "verb", "apiGroup", "apiVersion", "resource", "subresource", "namespace", "name"];
 
@@ -231,7 +231,7 @@ const COST: &str = "cost";
 /// The most that a request costs.
 const COST_MAX: u32 = u32::MAX;
 
-/// What a distribution is of.
+/// The quantity of a distribution.
 #[derive(Clone, Copy)]
 pub(super) enum Quantity {
     Duration,
@@ -255,7 +255,7 @@ impl Quantity {
         }
     }
 
-    /// What two of them have to be.
+    /// The expected form of a pair of values.
     fn pair(self) -> &'static str {
         match self {
             Self::Duration => "two durations, the shorter first, as [8ms, 12ms]",

@@ -10,7 +10,7 @@ use crate::Denial;
 use crate::config::JwtIdentity;
 use crate::sources::naming::Naming;
 
-/// What the claims of a token have to be.
+/// The requirements on the claims of a token.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     issuer: Option<String>,
@@ -38,7 +38,7 @@ impl Rules {
         }
     }
 
-    /// Whose token this is and until when it is good, in seconds since 1970; or why it is not good now.
+    /// The user of this token, and until when it is good, in seconds since 1970; or why it is not good now.
     pub(super) fn judge(&self, claims: &Map<String, Value>, now: u64) -> Result<(Arc<User>, u64), Denial> {
         let until = claims.get("exp").and_then(seconds).ok_or(Denial::Claims)?.saturating_add(self.leeway);
         let from = claims.get("nbf").map_or(Some(0), seconds).ok_or(Denial::Claims)?.saturating_sub(self.leeway);

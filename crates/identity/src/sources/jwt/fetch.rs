@@ -8,18 +8,18 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 use crate::key_server::KeyServer;
 
-/// Where the keys of an issuer are.
+/// The location of an issuer's keys.
 #[derive(Debug)]
 pub(super) struct KeySource {
     url: Uri,
     server: Box<dyn KeyServer>,
 }
 
-/// What was fetched.
+/// The keys that were fetched, as bytes.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub(super) bytes: Bytes,
-    /// How long the server says it stays good.
+    /// How long the keys stay good, as the server says.
     pub(super) max_age: Option<Duration>,
 }
 
@@ -46,7 +46,7 @@ impl KeySource {
     }
 }
 
-/// What `Cache-Control` says.
+/// The `max-age` of `Cache-Control`.
 fn max_age(headers: &HeaderMap) -> Option<Duration> {
     let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
     let mut directives = values.flat_map(|value| value.split(',')).map(str::trim);

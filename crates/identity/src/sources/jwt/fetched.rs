@@ -25,12 +25,12 @@ pub(super) struct FetchedKeys {
 /// When keys are fetched.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rhythm {
-    /// Again after this time, where the server says nothing else.
+    /// Keys are fetched again after this time, where the server says nothing else.
     pub(super) usual: Duration,
-    /// What the server says counts within these bounds.
+    /// The bounds of the time that the server says.
     pub(super) least: Duration,
     pub(super) most: Duration,
-    /// After a failure, doubled each time up to `least`.
+    /// The pause after a failure, doubled each time up to `least`.
     pub(super) retry: Duration,
     /// A token that names an unknown key leads to a fetch, but no earlier than this after the last one.
     pub(super) gap: Duration,
@@ -46,7 +46,7 @@ struct Current {
     fetched_ms: AtomicU64,
 }
 
-/// What the thread that fetches has.
+/// The state of the thread that fetches.
 struct Fetcher<R> {
     source: KeySource,
     read: R,
@@ -65,7 +65,7 @@ enum Pause {
     Cancelled,
 }
 
-/// Makes a verifier of what was fetched, or says what is wrong with it.
+/// Makes a verifier of the fetched bytes, or says what is wrong with them.
 pub(super) trait ReadKeys: Fn(&[u8]) -> Result<Verifier, String> + Send + 'static {}
 
 impl<F: Fn(&[u8]) -> Result<Verifier, String> + Send + 'static> ReadKeys for F {}
@@ -102,7 +102,7 @@ impl FetchedKeys {
         let (start, fetched_ms, verifier) = (Instant::now(), AtomicU64::new(0), ArcSwapOption::empty());
         let current = Arc::new(Current { verifier, start, fetched_ms });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(fault)?;
-        // One is enough: it stands for all who want a fetch.
+        // Room for one message is enough: it stands for all requests for a fetch.
         let (wanted, asked) = mpsc::channel(1);
         let (tell, first) = std::sync::mpsc::channel();
         let thread = Fetcher { source, read, rhythm, current: Arc::clone(&current), counts, last: None, failures: 0 };
@@ -114,12 +114,12 @@ impl FetchedKeys {
         Ok(Self { current, wanted, rhythm })
     }
 
-    /// Whose token this is.
+    /// The verdict on a token.
     pub(super) fn ask(&self, token: &str, now: u64) -> Verdict {
         let Some(verifier) = &*self.current.verifier.load() else { return Verdict::Undecided };
         let verdict = verifier.ask(token, now);
         if matches!(verdict, Verdict::Wrong(_)) && verifier.lacks_key_of(token, now) {
-            // If it is full, somebody else has asked.
+            // If it is full, another request has asked already.
             let _ = self.wanted.try_send(());
             // The issuer may have a new key. Where it was asked just now, it has not.
             if self.current.age() >= self.rhythm.gap {
@@ -151,7 +151,7 @@ impl<R: ReadKeys> Fetcher<R> {
         loop {
             self.current.begin();
             let next = self.fetch().await;
-            // Only the first is waited for.
+            // Only the first fetch is waited for.
             let _ = tell.send(());
             // Requests that asked for a fetch before this one have what they wanted.
             while asked.try_recv().is_ok() {}
@@ -188,7 +188,7 @@ impl<R: ReadKeys> Fetcher<R> {
         }
     }
 
-    /// Uses what was fetched. What has not changed leaves everything as it is, tokens that are known included.
+    /// Uses the fetched keys. If they have not changed, everything stays as it is, known tokens included.
     fn take(&mut self, bytes: &Bytes) -> Result<(), String> {
         if self.last.as_ref() == Some(bytes) {
             return Ok(());
@@ -201,7 +201,7 @@ impl<R: ReadKeys> Fetcher<R> {
     }
 }
 
-/// Waits until it is time for the next fetch: that is sooner if somebody asks for it.
+/// Waits until it is time for the next fetch, which is sooner if a request asks for it.
 async fn pause(asked: &mut mpsc::Receiver<()>, if_asked: Duration, otherwise: Duration) -> Pause {
     let begun = tokio::time::Instant::now();
     let mut until = begun + otherwise;

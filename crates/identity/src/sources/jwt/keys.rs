@@ -45,7 +45,7 @@ struct Jwk {
     y: Option<String>,
 }
 
-/// More keys than anybody has; each may be tried for a token that names none.
+/// More keys than any issuer has; each may be tried for a token that names none.
 const KEYS_MAX: usize = 64;
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 

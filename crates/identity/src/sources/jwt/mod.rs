@@ -1,7 +1,7 @@
 //! Signed bearer tokens (JSON Web Tokens).
 //!
-//! A key says which algorithm its signatures have; what a token says about that has to be the same, and is not trusted
-//! otherwise. There are no algorithms with a shared secret, and `none` is not one.
+//! A key says which algorithm its signatures have; the algorithm in a token has to be the same, and is not trusted otherwise.
+//! There are no algorithms with a shared secret, and `none` is not one.
 
 mod algorithm;
 mod claims;
@@ -64,14 +64,14 @@ struct GoodToken {
 struct Head {
     alg: String,
     kid: Option<String>,
-    /// Extensions that must be understood. None is.
+    /// Extensions that must be understood. A token with any is refused.
     crit: Option<serde_json::Value>,
 }
 
 /// The parts of a token, decoded.
 struct Parsed<'a> {
     head: Head,
-    /// What the signature is of.
+    /// The signed text.
     signed: &'a str,
     signature: Vec<u8>,
     payload: Vec<u8>,
@@ -109,7 +109,7 @@ impl Jwts {
         }
     }
 
-    /// Whose token this is.
+    /// The verdict on a token.
     pub(super) fn ask(&self, token: &str) -> Verdict {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         match &self.0 {
@@ -161,7 +161,7 @@ impl Verifier {
         is_missing && serde_json::from_slice(&claims).is_ok_and(|claims| self.rules.judge(&claims, now).is_ok())
     }
 
-    /// Whose token it is, or why it is not good.
+    /// The user of a token and its expiry, or why it is not good.
     fn verify(&self, token: &str, now: u64) -> Result<GoodToken, Denial> {
         let parsed = Parsed::new(token).ok_or(Denial::Malformed)?;
         let Parsed { head, signed, signature, payload } = parsed;

@@ -3,7 +3,7 @@
 use super::algorithm::Algorithm;
 use crate::der::{BIT_STRING, Element, INTEGER, SEQUENCE};
 
-/// What a key consists of.
+/// The parts of a public key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PublicKey<'a> {
     Rsa { n: &'a [u8], e: &'a [u8] },

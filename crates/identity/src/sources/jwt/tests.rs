@@ -130,7 +130,7 @@ fn what_a_token_says_of_its_algorithm_is_not_trusted() {
     ] {
         assert!(verifier.ask(&issuer.ed(&head, &claims()), NOW).is_wrong(), "{head}");
     }
-    // The public key, which everybody knows, used as a shared secret.
+    // The public key, which is no secret, used as a shared secret.
     let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, issuer.ed25519.public_key().as_ref());
     let forged = signed(&json!({"alg": "HS256"}), &claims(), |text| ring::hmac::sign(&secret, text).as_ref().to_vec());
     assert!(verifier.ask(&forged, NOW).is_wrong());

@@ -1,5 +1,5 @@
-//! Comma-separated values, as Kubernetes reads them: quotes around what has commas, quotes or line ends in it; empty lines
-//! do not count; there are no comments.
+//! Comma-separated values, as Kubernetes reads them: quotes around values with commas, quotes or line ends; empty lines do not
+//! count; there are no comments.
 
 /// One line, or more if there are line ends in quotes.
 #[derive(Debug, PartialEq, Eq)]

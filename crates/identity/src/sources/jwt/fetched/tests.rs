@@ -15,7 +15,7 @@ use crate::config::JwtIdentity;
 use crate::key_server::{KeyResponse, KeyServer};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Nothing happens by itself.
+/// A period so long that nothing is fetched by itself.
 const STILL: Duration = Duration::from_secs(3600);
 
 /// A server that responds to every request with the same. Clones are the same server.
@@ -24,7 +24,7 @@ struct Server(Arc<Served>);
 
 #[derive(Debug)]
 struct Served {
-    /// None is a server that cannot be reached.
+    /// `None`: the server cannot be reached.
     response: Mutex<Option<Response<Bytes>>>,
     requests: AtomicUsize,
 }
@@ -156,7 +156,7 @@ async fn an_unknown_key_leads_to_a_fetch_but_not_to_many() {
     server.say(ok(&renamed));
     let begun = Instant::now();
     eventually("the new key is known", || is_known(&keys, &token)).await;
-    // However often somebody asks, there is one fetch in each gap.
+    // However often requests ask, there is one fetch in each gap.
     while begun.elapsed() < 3 * gap {
         keys.ask(&first.ed(&json!({"alg": "EdDSA", "kid": "nobody's"}), &claims()), NOW);
         tokio::task::yield_now().await;
