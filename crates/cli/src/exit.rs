@@ -9,9 +9,9 @@ pub enum Exit {
     Success = 0,
     /// Something failed while it started or ran, or a tool has findings.
     Failure = 1,
-    /// It was not told properly what to do, or a tool could not do its work.
+    /// The command line or the settings are wrong, or a tool could not do its work.
     Usage = 2,
-    /// It shut down before all running requests had finished.
+    /// The gateway shut down before all running requests had finished.
     Cut = 3,
 }
 
@@ -30,7 +30,7 @@ impl Exit {
         self as u8
     }
 
-    /// What it tells the caller.
+    /// The meaning of the code for the caller.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Success => "success, or shut down cleanly",

@@ -6,7 +6,7 @@ pub(crate) fn encoded(text: &str, kept: &[u8]) -> String {
     text.bytes().map(|byte| if is_kept(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// The text without percent-encoding. What is not properly encoded stays as it is.
+/// The text without percent-encoding. Malformed escapes stay as they are.
 pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -50,7 +50,7 @@ pub fn reference() -> String {
     page
 }
 
-/// What a command prints as JSON.
+/// The fields that a command prints as JSON.
 fn fields(opening: &str, fields: &[(&str, &str)]) -> String {
     let rows = fields.iter().map(|(field, meaning)| [code(field), (*meaning).to_owned()]);
     format!("\n{opening}\n{}", table(["field", "meaning"], rows))

@@ -18,14 +18,14 @@ pub(crate) struct Signals {
     user_1: Signal,
 }
 
-/// What a signal asks for.
+/// The request that a signal stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// To stop: SIGTERM or SIGINT.
+    /// Stop: SIGTERM or SIGINT.
     Stop,
-    /// To look at the settings again: SIGHUP.
+    /// Read the settings again: SIGHUP.
     Reload,
-    /// To write what the flight recorder has kept: SIGUSR1.
+    /// Dump the flight recorder: SIGUSR1.
     Dump,
 }
 
@@ -52,7 +52,7 @@ impl Signals {
         }
     }
 
-    /// Waits until somebody asks to stop.
+    /// Waits for a signal to stop.
     pub(crate) async fn stop(&mut self) {
         while self.next().await != Wish::Stop {}
     }
@@ -62,7 +62,7 @@ impl Signals {
         while self.next().await == Wish::Dump {}
     }
 
-    /// Waits until somebody who has asked to stop asks again.
+    /// Waits for a second signal to stop.
     pub(crate) async fn insist(&mut self) {
         let earliest = Instant::now() + ONE_WISH;
         loop {

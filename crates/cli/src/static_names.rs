@@ -1,4 +1,4 @@
-//! How a static binary resolves names: by what is part of it.
+//! Makes a static binary resolve names by its built-in services.
 //!
 //! A static glibc still loads the modules that the machine's `/etc/nsswitch.conf` names, such as `mdns4_minimal` or `resolve`, and
 //! with them the machine's own glibc. If that has another version, the process crashes at the first name. `files` and `dns` are

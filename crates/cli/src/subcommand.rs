@@ -47,7 +47,7 @@ enum Command {
     Man(man::Man),
 }
 
-/// What the binary is called, and all its commands and flags.
+/// The binary's name, with all its commands and flags.
 pub fn command() -> clap::Command {
     Evenkeel::command()
 }
@@ -74,7 +74,7 @@ fn failed(error: &anyhow::Error) -> Exit {
     Exit::of(error)
 }
 
-/// Prints what went wrong. It may quote clients and servers. If it cannot be written, there is nobody to tell.
+/// Prints an error message, which may quote clients and servers. A failure to print it is ignored.
 pub(crate) fn complain(what: &str) {
     let lines: Vec<_> = what.lines().map(printable).collect();
     let _ = writeln!(io::stderr(), "evenkeel: {}", lines.join("\n"));

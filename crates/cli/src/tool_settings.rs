@@ -30,7 +30,7 @@ pub(crate) struct ChosenPreset {
 // === impl ToolSettings ===
 
 impl ToolSettings {
-    /// Reads the file of `--config`. What is wrong with its objects is told; the rest need not fit this machine.
+    /// Reads the file of `--config`. Problems of its objects are errors; the rest need not fit this machine.
     pub(crate) fn read(file: Option<&Path>) -> Result<Self> {
         let Some(path) = file else { return Ok(Self { config: Config::default(), file: None }) };
         let config = Config::read(path).map_err(|error| WrongUsage(error.to_string()))?;
@@ -46,8 +46,8 @@ impl ToolSettings {
         Ok(Self { config, file: Some(path.to_owned()) })
     }
 
-    /// Chooses the preset: that of the flag, of the file, or the default of all commands. Without flag and file, what is about a
-    /// cluster is about a Kubernetes API.
+    /// Chooses the preset: that of the flag, of the file, or the default of all commands. Without flag and file, a question about
+    /// a cluster is about a Kubernetes API.
     pub(crate) fn choose_preset(&mut self, flag: Option<Preset>, is_about_cluster: bool) -> ChosenPreset {
         let of_cluster = (is_about_cluster && self.file.is_none()).then_some(Preset::Kubernetes);
         let chosen = flag.or(of_cluster);
@@ -74,7 +74,7 @@ impl ToolSettings {
         flag.cloned().unwrap_or_else(|| self.config.concurrency())
     }
 
-    /// The same for a service of the file, which may have seats of its own; None for what belongs to no service.
+    /// The same for a service of the file, which may have seats of its own; `None` for requests that belong to no service.
     pub(crate) fn concurrency_of(&self, service: Option<&str>, flag: Option<&Concurrency>) -> Concurrency {
         let of_file = || service.map_or_else(|| self.config.concurrency(), |name| self.config.concurrency_of(name));
         flag.cloned().unwrap_or_else(of_file)
@@ -85,7 +85,7 @@ impl ToolSettings {
         self.config.services.keys().map(|name| (name.as_str(), self.config.concurrency_of(name).most()))
     }
 
-    /// Says on standard error by whose seats a tool goes that knows one service only, unless the flag says that.
+    /// Says on standard error which seats a tool uses that knows one service only, unless the flag sets them.
     pub(crate) fn tell_services(&self, flag: Option<&Concurrency>) {
         if flag.is_some() || self.config.services.is_empty() {
             return;
@@ -97,7 +97,7 @@ impl ToolSettings {
             self.config.concurrency(),
             services.join(", ")
         );
-        // Nobody has to read it.
+        // A failure to write this line does not matter.
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
@@ -115,7 +115,7 @@ impl ToolSettings {
         nanos(self.config.timeouts.queue)
     }
 
-    /// What the routes say of requests.
+    /// The rules by which the routes interpret requests.
     pub(crate) fn request_rules(&self) -> Result<RequestRules> {
         let rules = RequestRules::new(&self.config.requests, self.config.preset);
         rules.map_err(|error| WrongUsage(error.to_string()).into())
@@ -162,7 +162,7 @@ impl ChosenPreset {
             text +=
                 &format!("concurrency {seats} (the default: {meaning}; for a number of seats, add --concurrency N)\n");
         }
-        // Nobody has to read it.
+        // A failure to write this line does not matter.
         let _ = io::stderr().write_all(text.as_bytes());
     }
 }

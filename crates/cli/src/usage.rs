@@ -1,4 +1,4 @@
-//! What is wrong with a command line, in one sentence; and values that say so themselves.
+//! Errors of a command line, in one sentence, and parsers of values with errors of their own.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -11,12 +11,12 @@ use evenkeel_gateway::config::{ListenAddress, hide_credentials};
 /// The name of the binary as a plugin of kubectl, which runs it for `kubectl evenkeel`.
 const KUBECTL_PLUGIN: &str = "kubectl-evenkeel";
 
-/// What the user types to run the binary, given its arguments.
+/// The command that the user typed to run the binary, given its arguments.
 pub(crate) fn bin_name(arguments: &[OsString]) -> &'static str {
     if is_plugin(arguments.first()) { "kubectl evenkeel" } else { "evenkeel" }
 }
 
-/// Whether kubectl runs this process. Whoever types `kubectl` expects the server of its current context.
+/// Whether kubectl runs this process. Users of `kubectl` expect the server of its current context.
 pub(crate) fn is_kubectl_plugin() -> bool {
     is_plugin(std::env::args_os().next().as_ref())
 }
@@ -25,7 +25,7 @@ fn is_plugin(program: Option<&OsString>) -> bool {
     program.map(Path::new).and_then(Path::file_stem).is_some_and(|file| file == KUBECTL_PLUGIN)
 }
 
-/// What is wrong with these arguments, what may have been meant, and where to look it up.
+/// The error about these arguments, with what may have been meant, and where to look it up.
 pub(crate) fn sentence(error: &clap::Error, arguments: &[OsString]) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let evenkeel = bin_name(arguments);
@@ -57,7 +57,7 @@ fn command_of(arguments: &[OsString]) -> String {
     if known { format!("{evenkeel} {name}") } else { evenkeel.to_owned() }
 }
 
-/// What an address of this machine looks like.
+/// The expected form of an address of this machine.
 const ADDRESS: &str = "it must be an address or a name and a port, as 127.0.0.1:8080, [::1]:8080 or localhost:8080";
 
 /// Reads an address of this machine, or a name that is looked up when it is listened on.

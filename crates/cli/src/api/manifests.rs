@@ -9,9 +9,9 @@ use evenkeel_api::{Kind, Preset};
 use evenkeel_apiserver::ApiServer;
 use evenkeel_gateway::objects::DirectorySource;
 
-/// The manager that owns what the manifests say.
+/// The field manager of objects in manifests.
 const MANAGER: &str = "evenkeel-objects";
-/// The manager that owns what the settings said when the API was new.
+/// The field manager of objects that the settings had when the API was new.
 const SETTINGS_MANAGER: &str = "evenkeel-settings";
 
 /// Applies the manifests whenever they change.
@@ -21,7 +21,8 @@ pub(super) async fn keep_applied(server: Arc<ApiServer>, mut source: DirectorySo
     }
 }
 
-/// Applies the manifests as soon as there is something new in them. What is wrong is told, and what is right is applied.
+/// Applies the manifests as soon as there is something new in them. Problems are logged, and objects without problems are
+/// applied.
 pub(super) async fn apply_next(server: &ApiServer, source: &mut DirectorySource) {
     let mut entries = match source.next_entries().await {
         Ok(entries) => entries,
@@ -34,7 +35,7 @@ pub(super) async fn apply_next(server: &ApiServer, source: &mut DirectorySource)
     tracing::info!(applied, of = entries.len(), "manifests applied as field manager {MANAGER}");
 }
 
-/// Applies objects, and says how many. What is wrong is told.
+/// Applies objects, and returns how many. Problems are logged.
 async fn apply(server: &ApiServer, entries: &mut [ManifestEntry], manager: &str) -> usize {
     // Levels first, so that no schema is without its level for a while.
     entries.sort_by_key(|entry| entry.object.kind() == Kind::FlowSchema);

@@ -48,10 +48,10 @@ pub(crate) struct RunningApi {
     audit_trail: AuditTrail,
 }
 
-/// What the settings say of the objects.
+/// The objects of the settings.
 #[derive(Debug, Clone)]
 pub(crate) enum SettingsObjects {
-    /// Nothing.
+    /// The settings have no objects.
     None,
     /// Manifests.
     Manifests(PathBuf),
@@ -166,8 +166,8 @@ impl RunningApi {
         self.manifests = Some(tokio::spawn(manifests::keep_applied(Arc::clone(&self.server), source)));
     }
 
-    /// Takes over what the settings say of the objects: manifests, now and whenever they change, or levels and matches, if the API
-    /// is new. Returns when that has been applied once.
+    /// Applies the objects of the settings: manifests, now and whenever they change, or levels and matches, if the API is new.
+    /// Returns when they have been applied once.
     pub(crate) async fn take_over(&mut self, objects: &SettingsObjects) {
         match objects {
             SettingsObjects::None => {}
@@ -180,7 +180,7 @@ impl RunningApi {
         &self.server
     }
 
-    /// What the gateway's admin endpoint shows.
+    /// The parts that the gateway's admin endpoint shows.
     pub(super) fn parts(&self) -> Parts {
         Parts { metrics: self.server.metrics(), store: Arc::clone(&self.store) }
     }
@@ -199,7 +199,7 @@ impl RunningApi {
         self.certificates.abort();
         for task in [self.manifests, self.copies].into_iter().flatten() {
             task.abort();
-            // Whether it was aborted in time does not matter, only that it has ended.
+            // It does not matter whether the task was aborted in time, only that it has ended.
             let _ = task.await;
         }
         // Watches end with the store; everything else has ended by itself or has had its time.
@@ -213,7 +213,7 @@ impl RunningApi {
             tracing::error!(%error, "the API server stopped unexpectedly");
         }
         let trail = self.audit_trail;
-        // It waits for a file.
+        // Closing the trail waits for a file.
         let _ = tokio::task::spawn_blocking(move || trail.close()).await;
     }
 }
@@ -286,7 +286,7 @@ fn place(location: &Location) -> String {
 fn identity_config(args: &ApiArgs, data: &DataDir) -> IdentityConfig {
     let tokens = [Some(data.admin_tokens()), args.token_file.clone()].into_iter().flatten();
     let mut sources: Vec<_> = tokens.map(|file| IdentitySource::Tokens(TokenIdentity { file })).collect();
-    // Who can sign certificates with this authority is the administrator.
+    // Only the administrator can sign certificates with this authority.
     let certificate = CertificateIdentity { system_names: SystemNames::Allow, ..CertificateIdentity::default() };
     sources.push(IdentitySource::ClientCertificate(certificate));
     IdentityConfig { sources, anonymous: AnonymousRequests::Allow, ..IdentityConfig::default() }

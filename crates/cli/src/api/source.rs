@@ -1,4 +1,4 @@
-//! The objects of the API as what governs the gateway's traffic.
+//! `ApiObjects`: the objects of the API, as the source of the gateway's objects.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ pub(crate) struct ApiObjects {
 /// Where the objects come from.
 #[derive(Debug)]
 enum Origin {
-    /// From the API.
+    /// The objects come from the API.
     Api(ObjectStream),
-    /// From the last copy, until the API has started.
+    /// The objects come from the last copy, until the API has started.
     Copy { copy: Option<ObjectsCopy>, api: oneshot::Receiver<ObjectStream> },
 }
 
@@ -95,7 +95,7 @@ impl ObjectSource for ApiObjects {
                     Ok(state.objects.clone())
                 }
                 None => {
-                    // The process is about to end: those that govern stay until then.
+                    // The process is about to end: the objects in effect stay until then.
                     std::future::pending::<()>().await;
                     Err(ObjectsError("the store is closed".to_owned()))
                 }

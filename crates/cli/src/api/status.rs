@@ -1,4 +1,4 @@
-//! `ApiStatus`: what the gateway's admin endpoint shows of the API in the same process, and of its store.
+//! `ApiStatus`: the state of the API in the same process and of its store, for the gateway's admin endpoint.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -10,7 +10,7 @@ use evenkeel_store::Store;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
-/// What is known of an API, which may not have started yet.
+/// The state of an API, which may not have started yet.
 #[derive(Debug, Default)]
 pub(super) struct ApiStatus {
     /// The copy that the objects in effect come from and why, if they do.
@@ -31,14 +31,14 @@ const STALE_AFTER: Duration = Duration::from_secs(5);
 // === impl ApiStatus ===
 
 impl ApiStatus {
-    /// Of an API that runs.
+    /// The status of an API that runs.
     pub(super) fn running(parts: Parts) -> Arc<Self> {
         let status = Self::default();
         status.started(parts);
         Arc::new(status)
     }
 
-    /// Of an API that has not started, while this copy is in effect.
+    /// The status of an API that has not started, while this copy is in effect.
     pub(super) fn with_copy(copy: String) -> Arc<Self> {
         Arc::new(Self { copy: Mutex::new(Some(copy)), api: OnceLock::new() })
     }

@@ -1,4 +1,4 @@
-//! Where the objects live, from the flags.
+//! `StoreArgs`: the location of the store, from the flags.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ pub(super) struct StoreArgs {
 // === impl StoreArgs ===
 
 impl StoreArgs {
-    /// Where the store is; in this file if nothing else was said.
+    /// The location of the store; this file if the flags name no other.
     pub(super) fn location(&self, file: PathBuf) -> Result<Location, WrongUsage> {
         let Some(text) = &self.store else { return Ok(Location::File(file)) };
         let mut location = text.parse().map_err(|error: evenkeel_store::Error| WrongUsage(error.to_string()))?;
@@ -73,7 +73,7 @@ impl StoreArgs {
         fleet.password_file.clone_from(&self.etcd_password_file);
     }
 
-    /// Adds what is not for command lines to see.
+    /// Adds the settings that do not belong on a command line.
     fn secure(&self, config: &mut EtcdConfig) -> Result<(), WrongUsage> {
         if let Some(ca) = &self.etcd_ca {
             let identity = match (&self.etcd_certificate, &self.etcd_key) {

@@ -1,4 +1,4 @@
-//! What is checked: objects, tests and calls, from files or from a cluster.
+//! `Input`: the objects, tests and calls to check, from files or from a cluster.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(super) struct Input<'a> {
     pub(super) objects: Vec<Located<'a>>,
     pub(super) tests: Vec<ClassificationTest>,
     pub(super) calls: Vec<Call>,
-    /// What cannot be decoded, and is not checked therefore.
+    /// Documents that cannot be decoded, and so are not checked.
     pub(super) undecodable: Vec<Finding>,
     /// How many objects are the user's own.
     pub(super) own: usize,
@@ -27,7 +27,7 @@ pub(super) struct Input<'a> {
     call_files: Vec<SourceFile>,
 }
 
-/// A test as it is written. What it says may be in `spec` or beside it.
+/// A test as it is written. Its fields may be in `spec` or beside it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct TestDocument {
@@ -65,8 +65,8 @@ struct CallDocument {
 // === impl Input ===
 
 impl<'a> Input<'a> {
-    /// What is in files, or was read from a cluster. `suggested` objects are added where they are missing, and `problems` are those of
-    /// the files so far.
+    /// The input of files, or of a cluster. `suggested` objects are added where they are missing, and `problems` are those of the
+    /// files so far.
     pub(super) fn new(
         files: &'a ObjectFiles,
         cluster: &[AnyObject],

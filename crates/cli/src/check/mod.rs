@@ -147,7 +147,7 @@ enum Output {
     Github,
 }
 
-/// What is checked, and what is assumed of its server.
+/// The objects to check, and the assumptions about their server.
 struct Subject {
     /// Files and folders.
     paths: Vec<PathBuf>,
@@ -166,7 +166,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 impl Check {
     pub(crate) fn run(&self) -> Result<Exit> {
-        // Whatever keeps the command from its work ends it with the code for that.
+        // Any error that keeps the command from its work ends it with the code for that.
         self.run_unless_failing()
             .map_err(|error| if error.is::<WrongUsage>() { error } else { WrongUsage(format!("{error:#}")).into() })
     }
@@ -227,7 +227,7 @@ impl Check {
         Assumptions {
             preset: config.preset,
             kubernetes,
-            // What is wrong with the most seats is wrong whatever the limit turns out to be.
+            // A problem with the most seats is one whatever the limit turns out to be.
             seats: settings.concurrency(self.seats.as_ref()).most(),
             wait_limit: self.wait_limit.unwrap_or(config.timeouts.queue),
             service_time: self.service_time,

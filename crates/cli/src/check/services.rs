@@ -2,7 +2,7 @@
 
 use evenkeel_check::{Assumptions, Finding, Located, Report, Rule, check_seats};
 
-/// What is wrong with the levels for services with these seats, and was not found for those of the gateway.
+/// Findings about the levels with the seats of these services that were not found with the seats of the gateway.
 pub(super) fn findings(
     services: &[(String, u32)],
     objects: &[Located<'_>],

@@ -126,7 +126,7 @@ impl<'t> Edits<'t> {
             (None, Some(before)) => self.scalar(members[before].value.at)?.end..self.scalar(member.value.at)?.end,
             (None, None) => key..self.scalar(member.value.at)?.end,
         };
-        // Nothing but the member, and what stands around it.
+        // The map has only this member.
         if self.text[range.clone()].contains('#') {
             return Err(cannot(member.key_at, format!("a comment is next to {}", member.key)));
         }
@@ -264,7 +264,7 @@ fn cannot(at: Position, what: String) -> CannotEdit {
     CannotEdit { at, what }
 }
 
-/// What a new member says.
+/// The value of a new member.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NewValue<'a> {
     Number(&'a str),

@@ -1,4 +1,4 @@
-//! Replaces the content of a file as a whole: whoever reads it sees the old content or the new one.
+//! Replaces the content of a file as a whole: a reader sees the old content or the new one.
 
 use std::fs;
 use std::io::{self, Write};

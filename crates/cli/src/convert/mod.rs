@@ -59,7 +59,7 @@ pub(crate) struct Convert {
     files: Vec<PathBuf>,
 }
 
-/// What is written.
+/// The form to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     /// Objects in this version.
@@ -146,7 +146,7 @@ fn write_in_place(results: &[(&SourceFile, Rewritten)], to: Version) -> Result<(
         in_place::replace(path, text)
             .map_err(|error| WrongUsage(format!("cannot replace {}: {error}", source.name)))?;
         let objects = if *converted == 1 { "object" } else { "objects" };
-        // Nobody has to read it.
+        // A failure to write this line does not matter.
         let _ = writeln!(io::stderr(), "{}: {converted} {objects} converted to {}", source.name, to.name());
     }
     Ok(())

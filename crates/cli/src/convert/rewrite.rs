@@ -1,4 +1,4 @@
-//! Writes the objects of a text in another version, by changing what must change and nothing else.
+//! Writes the objects of a text in another version, by changing only what must change.
 //!
 //! The versions differ in how the shares of a limited level are written (API-62, API-63). The result is read again and
 //! compared with the original, object by object: it is either the same, or there is no result.
@@ -82,7 +82,7 @@ fn change(edits: &mut Edits<'_>, file: &str, found: &Found<'_>, to: Version) -> 
     let metadata = node.get("metadata");
     let annotations = metadata.and_then(|metadata| member(metadata, "annotations"));
     let shares = level.spec.limited.as_ref().and_then(|limited| limited.nominal_concurrency_shares);
-    // Only v1beta3 reads the annotation. Elsewhere it says nothing, and must not begin to say something.
+    // Only v1beta3 reads the annotation. In other versions it has no meaning, and must not get one.
     if let Some(annotations) = annotations
         && (found.version == Version::V1beta3 || (to == Version::V1beta3 && shares != Some(0)))
     {
@@ -156,7 +156,7 @@ fn verify(file: &str, before: &Contents<'_>, format: Format, text: &str, to: Ver
     let documents = parse_text(text.as_bytes()).unwrap_or_default();
     let after = Contents::read(file, &documents)?;
     let mut problems = Vec::new();
-    // What is not JSON may still be YAML.
+    // A text that is no longer JSON may still be YAML.
     if format_of(&documents) != format {
         let message = "the converted text would not have the same format; nothing was changed".to_owned();
         problems.push(Problem::new(file, Position { line: 1, column: 1 }, message));

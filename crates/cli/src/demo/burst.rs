@@ -35,7 +35,7 @@ impl Burst {
         Self { requests: REQUESTS, nominal, as_kubernetes, with_evenkeel }
     }
 
-    /// What it shows, in two sentences.
+    /// The result, in two sentences.
     pub(crate) fn summary(&self) -> String {
         let Self { requests, nominal, as_kubernetes, with_evenkeel } = self;
         format!(

@@ -10,10 +10,10 @@ use evenkeel_gateway::{Config, Gateway, objects};
 use super::stage::Stage;
 use crate::serve;
 
-/// With the queuing of Kubernetes.
+/// The objects, with the queuing of Kubernetes.
 const OBJECTS: &str = include_str!("crowd.yaml");
 
-/// Where there is a choice, what a gateway does.
+/// The modes of a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Modes {
     /// Shuffle-sharded queues and periodic borrowing.
@@ -39,7 +39,7 @@ impl Modes {
         }
     }
 
-    /// One word is different.
+    /// The objects of both modes differ in one word.
     fn objects(self) -> String {
         match self {
             Self::Kubernetes => OBJECTS.to_owned(),

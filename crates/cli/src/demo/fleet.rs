@@ -22,7 +22,7 @@ use crate::terminal::{Column, Table};
 
 const GATEWAYS: usize = 3;
 
-/// What the progress is called.
+/// The titles of progress lines.
 const THIRDS: [&str; GATEWAYS] = ["gateway 1, a third each", "gateway 2, a third each", "gateway 3, a third each"];
 const FLEET: [&str; GATEWAYS] = ["gateway 1 of a fleet", "gateway 2 of a fleet", "gateway 3 of a fleet"];
 
@@ -36,7 +36,7 @@ const CROWD: Tenant = greedy("crowd", 40);
 const ETCD_TIME: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What came of it.
+/// The result of the comparison.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FleetReport {
@@ -200,7 +200,7 @@ impl Etcd {
 
 impl Drop for Etcd {
     fn drop(&mut self) {
-        // It has nothing to lose.
+        // Its data is not needed any more.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

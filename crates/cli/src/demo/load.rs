@@ -1,4 +1,4 @@
-//! What a tenant does to an address: it sends requests in its manner, and writes down how each of them went.
+//! `Load`: a tenant's requests to an address, sent in the tenant's manner, with a tally of how each of them went.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -123,7 +123,7 @@ impl Load {
         let stream = TcpStream::connect(self.target).await.context("cannot connect")?;
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // It ends with its sender; what breaks it is seen by the request.
+        // The connection ends with its sender; errors of it reach the request.
         drop(tokio::spawn(connection));
         Ok(sender)
     }

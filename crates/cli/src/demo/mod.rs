@@ -123,7 +123,7 @@ pub(crate) struct Demo {
 /// How the parts ended.
 enum Played {
     ToTheEnd,
-    /// Nobody reads what it prints any more.
+    /// The reader of the output is gone.
     Unread,
     Interrupted,
 }

@@ -53,7 +53,7 @@ pub(crate) const FIELDS: [(&str, &str); 32] = [
     ("unknownCapacity.summary", "the sentences under the third table"),
 ];
 
-/// What `-o json` prints.
+/// The report that `-o json` prints.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {
@@ -145,7 +145,7 @@ struct TenantFigures {
 const NOTHING_SERVED: &str =
     "Some polite tenants got no response in one of the parts; something is wrong with this machine.";
 
-/// What the parts with one greedy tenant show, in one sentence.
+/// The result of the parts with one greedy tenant, in one sentence.
 pub(crate) fn summary(without: &Part, with: &Part) -> String {
     let (Some(before), Some(after)) = (without.polite().percentile(99), with.polite().percentile(99)) else {
         return NOTHING_SERVED.to_owned();
@@ -165,7 +165,7 @@ pub(crate) fn summary(without: &Part, with: &Part) -> String {
     )
 }
 
-/// What the parts with many greedy tenants show.
+/// The result of the parts with many greedy tenants.
 pub(crate) fn summary_of_many(kubernetes: &Part, evenkeel: &Part) -> String {
     let (Some(shared), Some(own)) = (kubernetes.slowest_polite_p99(), evenkeel.slowest_polite_p99()) else {
         return NOTHING_SERVED.to_owned();

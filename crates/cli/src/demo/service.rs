@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// What a service can do, and what too many requests do to it.
+/// The capacity of a service, and how it degrades with too many requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Abilities {
     /// How many requests it works on at a time.
@@ -46,7 +46,7 @@ pub(crate) struct SampleService {
     accepting: JoinHandle<()>,
 }
 
-/// What its connections share.
+/// The state that its connections share.
 #[derive(Debug)]
 struct Capacity {
     abilities: Abilities,

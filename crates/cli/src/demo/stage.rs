@@ -1,4 +1,4 @@
-//! What the demo needs, and what stays up for the reader: the sample service, the gateway, and a folder with the objects.
+//! `Stage`: the parts of the demo that stay up for the reader: the sample service, the gateway, and a folder with the objects.
 
 use std::fmt::Write;
 use std::fs::{self, DirBuilder};
@@ -25,7 +25,7 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 /// All machines.
 const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
-/// What curl sends to an admin endpoint that other machines can reach.
+/// The argument of curl for an admin endpoint that other machines can reach.
 pub(super) const WITH_TOKEN: &str = " -H \"Authorization: Bearer $EVENKEEL_ADMIN_TOKEN\"";
 
 /// A port that the system chooses.
@@ -121,7 +121,7 @@ impl Stage {
         self.api.stop().await;
     }
 
-    /// What the reader can do now, with the exact commands.
+    /// The commands that the reader can try now.
     pub(crate) fn invitation(&self) -> String {
         let mut text = "Everything keeps running until Ctrl-C. In another terminal, try:\n".to_owned();
         for Suggestion { what, command } in self.suggestions() {
@@ -183,7 +183,7 @@ impl Stage {
     }
 }
 
-/// What all gateways of the demo have in common. They listen on any free port and have no admin endpoint.
+/// The settings that all gateways of the demo have in common. They listen on any free port and have no admin endpoint.
 pub(super) fn config(service: &SampleService) -> Result<Config> {
     Ok(Config {
         listen: vec![ListenConfig { address: LOOPBACK_PORT.into(), tls: None, ..ListenConfig::default() }],
@@ -205,7 +205,7 @@ pub(super) fn as_client(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Which clients may name a tenant. Who lets others connect, as in a container with a published port, wants them to try it.
+/// Which clients may name a tenant. If others can connect, as in a container with a published port, they are meant to try it.
 pub(super) fn believed(listen: SocketAddr) -> &'static [&'static str] {
     if listen.ip().is_loopback() { &LOOPBACK } else { &EVERYWHERE }
 }

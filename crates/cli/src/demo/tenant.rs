@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The header that says which tenant a request comes from.
 pub(crate) const HEADER: &str = "X-Tenant";
 
-/// Somebody who uses the sample service.
+/// A tenant of the sample service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tenant {
     pub(crate) name: &'static str,
@@ -25,7 +25,7 @@ pub(crate) enum Manner {
     /// On all of its connections the next request as soon as the last one has been served.
     Greedy {
         connections: usize,
-        /// How long it waits after a rejection, whatever it was told: it would only heat the machine otherwise.
+        /// How long it waits after a rejection, whatever the response says: without a pause it would only keep the machine busy.
         after_rejection: Duration,
     },
 }

@@ -47,7 +47,7 @@ pub(crate) struct Course {
     pub(crate) stretches: Vec<Stretch>,
 }
 
-/// What was served in a stretch of time.
+/// The requests that were served in a stretch of time.
 #[derive(Debug)]
 pub(crate) struct Stretch {
     /// When it began and ended, from the start of the part.
@@ -99,7 +99,7 @@ impl UnknownCapacity {
         table.render()
     }
 
-    /// What both parts show at their ends, and why the limit is what it is.
+    /// The result of both parts at their ends, and why the limit has its value.
     pub(crate) fn summary(&self) -> String {
         let (Some(without), Some(with)) = (self.without.stretches.last(), self.with.stretches.last()) else {
             return String::new();
@@ -117,7 +117,7 @@ impl UnknownCapacity {
     }
 }
 
-/// What the limit of the gateway is, and why.
+/// The limit of the gateway, with its reason.
 fn limit(gateway: &Gateway) -> Option<Limit> {
     gateway.flow().limit_state().map(|state| Limit::new(&state, 0, 1))
 }

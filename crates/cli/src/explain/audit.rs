@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::question::Question;
 use crate::object_files::BYTE_ORDER_MARK;
 
-/// What is of interest of an event.
+/// The fields of an event that are read.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {
@@ -75,7 +75,7 @@ impl Event {
         question.address = self.source_ips.and_then(|addresses| addresses.first()?.parse().ok());
         let user_agent = self.user_agent.and_then(|name| HeaderValue::from_str(&name).ok());
         question.headers.extend(user_agent.map(|name| (USER_AGENT, name)));
-        // The server has recorded all of them.
+        // The server has recorded all groups.
         Ok(Question { has_all_groups: true, ..question })
     }
 }

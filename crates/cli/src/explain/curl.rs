@@ -1,4 +1,4 @@
-//! A `curl` command line as a request: its method, its URL and what it says of its user.
+//! Reads a `curl` command line as a request: its method, its URL, its headers and its user.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -47,7 +47,7 @@ const LETTERS: [(char, &str); 12] = [
 const BODIES: [&str; 8] =
     ["data", "data-raw", "data-binary", "data-ascii", "data-urlencode", "json", "form", "form-string"];
 
-/// What has been read so far.
+/// The parts of the command line that have been read so far.
 #[derive(Debug, Default)]
 struct Read {
     method: Option<String>,
@@ -56,7 +56,7 @@ struct Read {
     /// Headers by options of their own. Those of `--header` count more.
     implied: Vec<(&'static str, String)>,
     basic_user: Option<String>,
-    /// What is sent instead of the path and the query of the URL.
+    /// The target that is sent instead of the path and the query of the URL.
     target: Option<String>,
     /// Parts of the query besides those in the URL.
     queries: Vec<String>,
@@ -221,7 +221,7 @@ impl Read {
             of_name.map(|(_, value)| value.clone())
         };
         // Impersonation goes before everything else, as in a kube-apiserver. The groups come from the same headers as the user:
-        // those of the impersonator are not those of whom it impersonates.
+        // an impersonated user does not have the groups of the impersonator.
         let named = [("impersonate-user", "impersonate-group"), ("x-remote-user", "x-remote-group")]
             .into_iter()
             .find_map(|(user, group)| Some((values(user).next()?, values(group).collect())));
@@ -230,7 +230,8 @@ impl Read {
         Ok(Question { headers: sent, ..question })
     }
 
-    /// The headers that curl would send, except those that say something of curl itself. It refuses what is no header.
+    /// The headers that curl would send, except those that say something of curl itself. Malformed headers are left out, as by
+    /// curl.
     fn sent_headers(&self) -> HeaderMap {
         let is_given = |name: &str| self.headers.iter().any(|(given, _)| given == name);
         let mut headers = HeaderMap::new();
@@ -258,7 +259,7 @@ fn user_of(url: &str) -> Option<String> {
     Some(decoded(user.split(':').next().unwrap_or_default()))
 }
 
-/// What `--data-urlencode` sends for `content`, `=content` or `name=content`. Files are not read.
+/// The text that `--data-urlencode` sends for `content`, `=content` or `name=content`. Files are not read.
 fn url_encoded(value: &str) -> String {
     match value.split_once('=') {
         Some(("", content)) => encoded(content, b""),

@@ -14,7 +14,7 @@ use crate::remote::Server;
 /// An explanation has a line for each flow schema.
 const ADMIN_PATH: &str = "/debug/explain";
 
-/// What a gateway says of a request from this address.
+/// A gateway's explanation of a request from this address.
 pub(super) async fn explanation(gateway: &Server, question: &Question, from: IpAddr) -> Result<Explanation> {
     let url = gateway.url();
     let user = question.user();

@@ -21,7 +21,7 @@ const DECISIONS_MAX: usize = 12;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Limits {
-    /// One with several services.
+    /// The limits of a gateway with several services.
     OfServices {
         services: Vec<ServerLimit>,
     },
@@ -31,12 +31,12 @@ pub(super) enum Limits {
 /// The limit of a gateway, or of one of its services.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ServerLimit {
-    /// None for a gateway without services, and for what belongs to none of them.
+    /// `None` for a gateway without services, and for requests that belong to none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     service: Option<String>,
     /// How many seats there are now.
     concurrency: u32,
-    /// None if the number of seats is fixed.
+    /// `None` if the number of seats is fixed.
     limit: Option<Limit>,
 }
 

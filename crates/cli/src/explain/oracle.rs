@@ -1,4 +1,4 @@
-//! `Source`: what decides about requests, a flow control of our own or a gateway, and where its objects are from.
+//! `Source`: the oracle that decides about requests, a flow control of our own or a gateway, and where its objects are from.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -22,13 +22,13 @@ use super::question::Question;
 use crate::exit::WrongUsage;
 use crate::remote::Server;
 
-/// What decides, and where its objects are from.
+/// The oracle that decides, and where its objects are from.
 pub(super) struct Source {
     pub(super) oracle: Oracle,
     pub(super) objects: String,
 }
 
-/// Whom to ask about requests.
+/// The oracle to ask about requests.
 pub(super) enum Oracle {
     /// Flow controls of our own.
     Own(Box<OwnDecisions>),
@@ -40,7 +40,7 @@ pub(super) enum Oracle {
     },
 }
 
-/// Flow controls of our own, which let nothing in.
+/// Flow controls of our own, which only explain requests.
 pub(super) struct OwnDecisions {
     config: Config,
     /// By the names of services; the one without a name is for requests that belong to none.
@@ -104,7 +104,7 @@ impl OwnDecisions {
         self.is_identified = is_identified;
         let mut identities = config.identity.clone();
         if !is_identified {
-            // The others know users, and their files may not be on this machine.
+            // Other sources know users, and their files may not be on this machine.
             identities.sources.retain(|source| matches!(source, IdentitySource::Address(_)));
         }
         self.identification = open(&identities)?;

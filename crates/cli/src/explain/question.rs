@@ -16,7 +16,7 @@ use evenkeel_apiserver::Verb;
 pub(super) struct Question {
     pub(super) method: Method,
     pub(super) target: PathAndQuery,
-    /// None if nobody has said who it is.
+    /// `None` if the user is not known.
     pub(super) user: Option<String>,
     pub(super) groups: Vec<String>,
     /// Whether the groups are all that the user has.

@@ -186,7 +186,7 @@ fn queues(explanation: &Explanation) -> String {
     }
 }
 
-/// The rate of the flow, and how the flow stands.
+/// The rate of the flow, and how much of it is left.
 fn rate_of_flow(rate: &ExplainedRate) -> String {
     let ExplainedRate { rate, left, wait_ns, .. } = rate;
     if *wait_ns > 0 {
@@ -224,7 +224,7 @@ fn limited(limits: &SeatLimits, lent_by_others: Option<i64>) -> String {
     format!("{own}, borrows up to {borrowing}{why}; from {min} to {max} in all")
 }
 
-/// What would become of the request, in a few words.
+/// The expected outcome of the request, in a few words.
 fn expected(wait: &ExpectedWait) -> (Shade, String) {
     let range = match (wait.expected_ms, wait.low_ms, wait.high_ms) {
         (Some(expected), Some(low), Some(high)) => {
@@ -280,7 +280,7 @@ mod tests {
         );
     }
 
-    /// RL-1: the rate of the flow, and how the flow stands with it.
+    /// RL-1: the rate of the flow, and how much of it is left.
     #[test]
     fn rl_1_the_rate_of_a_flow_is_a_line() {
         let objects = "

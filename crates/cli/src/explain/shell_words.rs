@@ -43,7 +43,7 @@ fn unended(quote: char) -> String {
     format!("curl: the quote {quote} has no end")
 }
 
-/// What `$'…'` stands for, as browsers write it where a text has quotes or line breaks.
+/// The text of `$'…'`, which browsers write where a text has quotes or line breaks.
 fn escaped_until_quote(characters: &mut Peekable<Chars<'_>>) -> Result<String, String> {
     // `\x` stands for a byte, of which several may be a character.
     let mut bytes = Vec::new();

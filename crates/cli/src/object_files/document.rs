@@ -11,8 +11,8 @@ use super::SourceFile;
 const EVENKEEL_GROUP: &str = "evenkeel.dev";
 const EVENKEEL_VERSION: &str = "evenkeel.dev/v1";
 
-/// What a file in a folder mentions somewhere if it is of any use here. Other files, such as the templates of a chart, are not
-/// even parsed.
+/// Texts of which a file in a folder must have one to be of use here. Other files, such as the templates of a chart, are not even
+/// parsed.
 const MENTIONED: [&str; 2] = [GROUP, "evenkeel.dev/"];
 
 /// A document of a file, or an item of a list.
@@ -27,7 +27,7 @@ pub(crate) struct FileDocument {
     pub(super) content: Content,
 }
 
-/// What a document holds.
+/// The content of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
     /// An object of the group.
@@ -43,11 +43,11 @@ pub(super) enum Content {
 pub(crate) enum EvenkeelKind {
     /// A request, and how it is to be classified.
     ClassificationTest,
-    /// What is simulated.
+    /// A workload for `simulate`.
     Workload,
 }
 
-/// What a document or an item of a list turned out to be.
+/// The result of looking at a document or an item of a list.
 enum Found {
     Content(Content),
     /// A list, and what its items are if they do not say so.

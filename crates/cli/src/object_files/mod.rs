@@ -1,9 +1,9 @@
 //! The object files of all tools: YAML or JSON, several documents, lists, gzip, folders, standard input.
 //!
-//! [`ObjectFiles::read`] reads everything that was named. [`ObjectFiles::valid_objects`] is for tools that need objects they
-//! can use, and [`configuration`] for those that need nothing else; [`ObjectFiles::read_parts`] and [`ObjectFiles::decode`] are for those that go on without what is
-//! wrong. Documents of
-//! `evenkeel.dev/v1` are in [`ObjectFiles::documents_of_kind`]; documents of other groups are left out.
+//! [`ObjectFiles::read`] reads everything that was named. [`ObjectFiles::valid_objects`] is for tools that need objects they can
+//! use, and [`configuration`] for those that need nothing else; [`ObjectFiles::read_parts`] and [`ObjectFiles::decode`] are for
+//! tools that go on without the faulty parts. Documents of `evenkeel.dev/v1` are in [`ObjectFiles::documents_of_kind`]; documents
+//! of other groups are left out.
 //!
 //! The errors of this module end a command with exit code 2 and name file, line and column.
 
@@ -25,7 +25,7 @@ pub(crate) use object::FileObject;
 pub(crate) use source::{BYTE_ORDER_MARK, SourceFile, standard_input_once};
 pub(crate) use template::template_problem;
 
-/// What is in the files, in the order in which they were named.
+/// The content of the files, in the order in which they were named.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectFiles {
     sources: Vec<SourceFile>,
@@ -117,7 +117,7 @@ impl ObjectFiles {
     }
 }
 
-/// What is wrong with a file; if it is a template, only that.
+/// The problems of a file; if it is a template, only that.
 fn unless_template(problems: Vec<Problem>, source: &SourceFile) -> Vec<Problem> {
     if problems.is_empty() {
         return problems;
@@ -125,7 +125,7 @@ fn unless_template(problems: Vec<Problem>, source: &SourceFile) -> Vec<Problem> 
     template_problem(&source.name, &String::from_utf8_lossy(&source.text), |_| true).map_or(problems, |one| vec![one])
 }
 
-/// What is wrong with objects that could be decoded.
+/// The problems of objects that could be decoded.
 fn wrong_with(objects: &[FileObject<'_>], preset: Preset) -> Vec<Problem> {
     let mut problems = object::repeated(objects);
     for object in objects {

@@ -75,14 +75,14 @@ impl<'a> FileObject<'a> {
             }
             Ok((mut object, unknown_fields)) => {
                 let dropped = unknown_fields.iter().map(unknown).chain(twice).take(PROBLEMS_MAX).collect();
-                // As on creation, what a file says of the status is not taken over (API-54).
+                // As on creation, the status in a file is not taken over (API-54).
                 object.status = Status::default();
                 Ok(Self { object: object.into(), version, document, file: &source.name, dropped })
             }
         }
     }
 
-    /// What validation finds wrong with the object.
+    /// The problems that validation finds in the object.
     pub(crate) fn invalid(&self, preset: Preset) -> Vec<Problem> {
         if preset == Preset::Kubernetes && matches!(self.document.content, Content::ShortForm(_)) {
             let message = "`levels` and `match` are for ordinary services; add --preset plain, or write objects for a Kubernetes API";

@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::exit::WrongUsage;
 
-/// What some editors write at the start of a text.
+/// The mark that some editors write at the start of a text.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The name of standard input on the command line.
 const STANDARD_INPUT: &str = "-";

@@ -2,7 +2,7 @@
 
 use evenkeel_api::decode::{Position, Problem};
 
-/// What begins an action of a template.
+/// The beginning of an action of a template.
 const ACTION: &str = "{{";
 
 /// The first action of a template in a line that counts.

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::credential_plugin::CredentialPlugin;
 
-/// An API server, and what it wants to see.
+/// An API server, and the credentials for it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Access {
     pub(crate) server: String,
@@ -56,7 +56,7 @@ pub(crate) fn paths(named: Option<&Path>) -> Result<Vec<PathBuf>> {
     Ok(vec![home.join(".kube/config")])
 }
 
-/// What the files say of a context, or of the current one.
+/// The server and credentials of a context, or of the current one.
 pub(crate) fn read(paths: &[PathBuf], context: Option<&str>) -> Result<Access> {
     let mut files = Vec::new();
     for path in paths {
@@ -134,7 +134,7 @@ impl Files {
     }
 }
 
-/// What a plugin is told of a cluster, whose authority has been read.
+/// The facts about a cluster for a plugin. The cluster's authority has been read.
 fn cluster_info(cluster: &Node, access: &Access) -> Result<serde_json::Value> {
     let mut info = json!({"server": access.server});
     for field in ["tls-server-name", "proxy-url"] {
@@ -160,7 +160,7 @@ fn cluster_info(cluster: &Node, access: &Access) -> Result<serde_json::Value> {
     Ok(info)
 }
 
-/// What to do about an `auth-provider`. kubectl has none since 1.26.
+/// The advice on an `auth-provider`, which kubectl does not have since 1.26.
 fn auth_provider_advice(provider: &Node) -> String {
     let name = text(provider, "name").unwrap_or_default();
     let advice = match name.as_str() {

@@ -11,5 +11,5 @@ pub(crate) use gateway_flags::GatewayFlags;
 pub(crate) use kubeconfig::{Access, Pem};
 pub(crate) use server::{Link, Server};
 
-/// Where a gateway's admin endpoint is unless somebody says otherwise.
+/// The default URL of a gateway's admin endpoint.
 pub(crate) const GATEWAY: &str = "http://127.0.0.1:9901";

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::credential_plugin::{ClientCertificate, Credential, CredentialPlugin, PluginTerminal};
 use super::kubeconfig::{Access, Pem};
 
-/// How often the plugin is asked again because the server rejects what it has said.
+/// The shortest time before a plugin is run again because the server has rejected its credential.
 const RENEWAL_PERIOD_MIN: Duration = Duration::from_secs(60);
 
 /// A server, and how to authenticate there.
@@ -30,7 +30,7 @@ pub(crate) struct Server {
     path: String,
     limits: FetchLimits,
     access: Access,
-    /// None until a plugin has been asked for the first time.
+    /// `None` until a plugin has been run for the first time.
     session: Mutex<Option<Arc<Session>>>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Server {
 struct Session {
     fetcher: Fetcher,
     headers: HeaderMap,
-    /// What a plugin has said.
+    /// The credential of a plugin.
     credential: Option<Credential>,
     began: Instant,
     _files: Vec<NamedTempFile>,
@@ -59,7 +59,7 @@ pub(crate) struct Link<'a> {
 impl Server {
     pub(crate) fn new(access: &Access, limits: FetchLimits) -> Result<Self> {
         let mut access = access.clone();
-        // Whoever gives a token or a certificate wants to use it, as with kubectl.
+        // A token or a certificate counts more than a plugin, as with kubectl.
         if access.token.is_some() || access.certificate.is_some() {
             access.plugin = None;
         }

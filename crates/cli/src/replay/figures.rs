@@ -10,7 +10,7 @@ pub(crate) fn milliseconds(nanos: Nanos) -> f64 {
     (nanos as f64 / 1e3).round() / 1e3
 }
 
-/// What a flow is called: its schema, and what tells it from other flows of that.
+/// The name of a flow: its schema, and what tells it from other flows of the schema.
 pub(crate) fn flow_name(name: &FlowName) -> String {
     match name.distinguisher.as_deref() {
         Some("") => name.schema.to_string(),
@@ -19,7 +19,7 @@ pub(crate) fn flow_name(name: &FlowName) -> String {
     }
 }
 
-/// What a flow is called under both configurations.
+/// The names of a flow under both configurations.
 pub(crate) fn title(flow: &Flow) -> String {
     match &flow.names[..] {
         [before, after] if before != after && flow_name(before) != flow_name(after) => {

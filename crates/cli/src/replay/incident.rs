@@ -1,4 +1,4 @@
-//! What a dump of the flight recorder tells by itself, as text, as JSON and as a part of a page (FR-3).
+//! The incident of a dump of the flight recorder, as text, as JSON and as a part of a page (FR-3).
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const NOTHING: &str = "The dump has no requests: nothing arrived in its time.";
 const TIME_LINE: &str = "What happened";
 const DELAYS: &str = "Who delayed whom";
 
-/// A dump, and what it tells. Nothing if it has no requests.
+/// A dump and its incident. There is none if the dump has no requests.
 pub(super) struct IncidentView<'a> {
     flight: &'a Flight,
     incident: Option<Incident>,

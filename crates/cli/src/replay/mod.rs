@@ -183,7 +183,7 @@ impl Replay {
         Ok(if is_different { Exit::Failure } else { Exit::Success })
     }
 
-    /// The dump of a flight recorder: what happened, and with --objects or --config what would have happened.
+    /// Runs a dump of a flight recorder: shows the incident, and with --objects or --config what would have happened.
     fn run_dump(&self, log: &Path) -> Result<Exit> {
         self.check_flags_of_dump(log)?;
         standard_input_once(self.objects.iter().chain(&self.against))?;
@@ -192,7 +192,7 @@ impl Replay {
         let of_dump = file.is_default().then(|| evenkeel_replay::preset_of(&flight));
         let preset = file.choose_preset(self.preset.or(of_dump), false).preset;
         let seats = Concurrency::Fixed(u32::try_from(flight.header.seats).unwrap_or(u32::MAX));
-        // What no file says is as it was in the gateway.
+        // A setting that no file has is that of the gateway.
         let (concurrency, wait_limit, borrowing) = if file.is_default() {
             let borrowing = self.borrowing.unwrap_or_else(|| evenkeel_replay::borrowing_of(&flight));
             (self.concurrency.clone().unwrap_or(seats), flight.header.wait_limit, borrowing)
@@ -228,7 +228,7 @@ impl Replay {
         Ok(Exit::Success)
     }
 
-    /// That nothing is asked for that a dump does not need or cannot have.
+    /// Refuses flags that make no sense for a dump.
     fn check_flags_of_dump(&self, dump: &Path) -> Result<()> {
         let name = dump.display();
         if self.logs.len() > 1 {
@@ -312,7 +312,7 @@ impl Replay {
     }
 }
 
-/// What the routes of the settings say of the requests of a log.
+/// The routes of the settings, for the requests of a log.
 fn routes(file: &ToolSettings) -> Result<Option<Arc<dyn Routes>>> {
     if file.config().requests.routes.is_empty() {
         return Ok(None);

@@ -9,10 +9,10 @@ use evenkeel_sim::{Histogram, LevelRecord, REASONS};
 use super::figures::{self, utilisation};
 use crate::terminal::{Column, Paint, Shade, Table, printable, taken, text_width, thousands};
 
-/// What is told of a flow under each configuration.
+/// The columns of a flow under each configuration.
 pub(super) const SIDE_FIGURES: [&str; 5] = ["waited", "p50", "p99", "rejected", "seat-s"];
 
-/// What is told of a level under each configuration.
+/// The columns of a level under each configuration.
 pub(super) const LEVEL_FIGURES: [&str; 6] = ["seats", "used", "at most", "waiting", "at most", "rejected"];
 
 /// Names of flows are not cut to less than this.
@@ -77,7 +77,7 @@ fn limit_lines(limit: &LimitReport, side: &str) -> String {
     text
 }
 
-/// What was read.
+/// The heading: what was read.
 pub(super) fn heading(report: &Report) -> String {
     format!(
         "{}: {} lines, {} requests in {:.1} s",
@@ -229,7 +229,7 @@ fn flows(report: &Report, shown: &[Flow], names: NameWidths, sides: Range<usize>
     table.render()
 }
 
-/// What a flow is called. Clients choose the names of users and namespaces.
+/// The name of a flow. It may hold any characters, since clients choose the names of users and namespaces.
 fn title(flow: &Flow) -> String {
     printable(&figures::title(flow)).into_owned()
 }
@@ -336,7 +336,7 @@ pub(super) fn side_title(report: &Report, side: usize) -> &'static str {
     }
 }
 
-/// What is assumed because the log does not contain it, and which requests were left out.
+/// Notes on assumptions about facts that the log does not contain, and on requests that were left out.
 pub(super) fn notes(notes: &Notes) -> Vec<String> {
     let mut lines = Vec::new();
     let mut note = |number: u64, text: &str| {

@@ -1,4 +1,4 @@
-//! Pictures of what levels did over time.
+//! Pictures of levels over time.
 
 use evenkeel_engine::time::Nanos;
 use evenkeel_sim::{Bucket, LevelRecord, REASONS};

@@ -32,7 +32,7 @@ pub(crate) fn write(file: &Path, page: &str) -> Result<(), WrongUsage> {
 
 /// Pictures of the levels of one or more runs, side by side.
 pub(crate) fn level_pictures(names: &[&str], runs: &[Levels<'_>]) -> String {
-    // What is compared has the same axes.
+    // Pictures that are compared have the same axes.
     let most = |of: fn(Levels<'_>) -> f64| runs.iter().map(|run| of(*run)).fold(0.0, f64::max) * 1.05;
     let (seats, waiting, rejections) =
         (most(level_charts::seats_max), most(level_charts::waiting_max), most(level_charts::rejections_max));

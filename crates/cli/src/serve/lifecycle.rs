@@ -57,9 +57,9 @@ struct ApiOfGateway {
 
 /// Whether the API has started.
 enum ApiState {
-    /// It runs.
+    /// The API runs.
     Running(RunningApi),
-    /// It starts when its store can be opened; the gateway has a copy of the objects.
+    /// The API starts when its store can be opened; the gateway has a copy of the objects.
     Late(LateApi),
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn start_with(config: Config, objects: Box<dyn ObjectSource>) -
     Gateway::start(config, objects).await.map_err(classify)
 }
 
-/// What was said wrongly is told apart from what the machine refuses.
+/// Tells mistakes in the settings from failures of the machine.
 fn classify(error: StartError) -> anyhow::Error {
     match error {
         StartError::Listen { .. }
@@ -88,7 +88,7 @@ fn classify(error: StartError) -> anyhow::Error {
     }
 }
 
-/// That there are no problems, or every one at once, a line each, with its place in the file of settings.
+/// Fails if there are problems: with all of them at once, a line each, with its place in the file of settings.
 pub(super) fn ensure_no_problems(problems: &[Problem], file: Option<&Path>) -> Result<(), WrongUsage> {
     let place = |problem: &Problem| file.and_then(|file| Config::place_of(file, &problem.field));
     let line = |problem: &Problem| place(problem).map_or_else(|| problem.to_string(), |at| format!("{at}: {problem}"));
@@ -165,8 +165,8 @@ async fn run_gateway(
 // === impl ApiOfGateway ===
 
 impl ApiOfGateway {
-    /// Starts the API, and says where the gateway's objects come from: if the store cannot be opened, from the last copy.
-    /// The gateway before this one has its store open until this one takes its place.
+    /// Starts the API, and returns the source of the gateway's objects: if the store cannot be opened, that is the last copy. The
+    /// gateway before this one has its store open until this one takes its place.
     async fn start(
         args: &ApiArgs,
         folder: &Path,

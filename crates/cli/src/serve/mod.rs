@@ -152,7 +152,7 @@ pub(crate) struct Serve {
     print_config: bool,
 }
 
-/// What a limit that finds itself has learnt, in the data directory.
+/// The file with the limit that was learnt, in the data directory.
 const LIMIT_FILE: &str = "limit.json";
 
 /// The dumps of the flight recorder, in the data directory.

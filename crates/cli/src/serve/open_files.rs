@@ -3,7 +3,7 @@
 use evenkeel_gateway::Config;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What is needed beside connections: files, listeners, connections of upgrades and to the admin endpoint.
+/// The open files that are needed beside connections: files, listeners, connections of upgrades and to the admin endpoint.
 const OTHER_FILES: u64 = 256;
 
 /// Asks for as many open files as the system allows. Many systems begin with 1,024, for the sake of programs that cannot
@@ -11,7 +11,7 @@ const OTHER_FILES: u64 = 256;
 pub(crate) fn raise_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {
-        // A system that refuses has a reason, and what it allows so far is used.
+        // If the system refuses, the present limit stays.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
 }

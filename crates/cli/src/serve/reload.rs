@@ -12,7 +12,7 @@ use crate::signals::{Signals, Wish};
 
 /// Where settings come from.
 pub(super) trait Settings {
-    /// What the file, the flags and the defaults make together, now.
+    /// The settings that follow from the file, the flags and the defaults, as of now.
     fn read(&self) -> Result<Config, WrongUsage>;
 
     /// The file, if there is one.
@@ -24,20 +24,20 @@ pub(super) trait Settings {
 enum Reason {
     /// The file has changed.
     Change,
-    /// Somebody has sent SIGHUP, and wants to know what came of it.
+    /// SIGHUP was sent, whose sender wants to see the result in the log.
     Signal,
 }
 
 /// Why the gateway ends.
 #[derive(Debug)]
 pub(super) enum End {
-    /// Somebody asks it to.
+    /// The gateway is asked to stop.
     Stop,
     /// Another process accepts connections in its place.
     Taken(Successor),
 }
 
-/// Follows the settings until somebody asks to stop, or takes over.
+/// Follows the settings until the gateway is asked to stop, or another process takes over.
 pub(super) async fn follow(
     gateway: &mut Gateway,
     settings: &impl Settings,

@@ -14,7 +14,7 @@ pub(super) enum Takeover {
     Asked,
 }
 
-/// What other processes leave to this one.
+/// The sockets that other processes leave to this one.
 #[derive(Debug, Default)]
 pub(super) struct Inheritance {
     pub(super) sockets: InheritedSockets,
@@ -48,7 +48,7 @@ impl Inheritance {
     }
 }
 
-/// Tells the gateway before this one that it is needed no more.
+/// Tells the gateway before this one that it is no longer needed.
 pub(super) async fn release(predecessor: Option<Predecessor>) {
     let Some(predecessor) = predecessor else { return };
     match tokio::task::spawn_blocking(move || predecessor.release()).await {

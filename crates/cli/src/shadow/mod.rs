@@ -64,11 +64,11 @@ enum ShadowCommand {
     Promote(promote::Promote),
 }
 
-/// What a gateway responds.
+/// The response of a gateway.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Shadows {
-    /// One with several services.
+    /// The reports of a gateway with several services.
     OfServices {
         services: Vec<OfService>,
     },
@@ -133,7 +133,7 @@ async fn page(server: &Server, path: &str) -> Result<Bytes> {
 // === impl Shadows ===
 
 impl Shadows {
-    /// As it is printed.
+    /// The report as it is printed.
     fn shown(&self, output: OutputFormat, color: ColorChoice, flows: usize) -> Result<String> {
         Ok(match output {
             OutputFormat::Json => printable_json(&pretty_json(self)?).into_owned() + "\n",

@@ -46,7 +46,7 @@ pub(super) fn report(service: Option<&str>, report: &ShadowReport, flows: usize,
     text
 }
 
-/// What the canary is doing, or why it has returned.
+/// The state of the canary, or why it has ended.
 fn sentence_of(canary: &CanaryState) -> String {
     let figures = format!(
         "{} requests, {} rejected, wait p50 {}, p99 {}",

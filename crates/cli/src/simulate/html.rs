@@ -32,7 +32,7 @@ pub(super) fn page(inputs: &Inputs, simulated: &Simulated, figures: &[Figures]) 
     });
     page += "<h2>Levels</h2>\n";
     page += &each("tables", &names, |index| table(LEVEL_TITLES, &LEVEL_FIGURES, level_rows(&figures[index])));
-    // What is compared has the same axes.
+    // Pictures that are compared have the same axes.
     let levels: Vec<Levels<'_>> =
         runs.iter().map(|run| Levels { records: &run.levels, seconds: run.report.simulated_seconds }).collect();
     page += &report_page::level_pictures(&names, &levels);

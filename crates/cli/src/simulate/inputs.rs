@@ -1,4 +1,4 @@
-//! What is simulated: the workload, and one or two configurations.
+//! `Inputs`: the workload of a simulation, and one or two configurations.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub(super) struct Inputs {
     pub(super) concurrency: Concurrency,
 }
 
-/// A configuration, and what it is called.
+/// A configuration and its name.
 #[derive(Debug)]
 pub(super) struct Configuration {
     pub(super) name: String,
@@ -117,7 +117,7 @@ fn compared(
     Ok(configurations)
 }
 
-/// What instances need that share seats, as those of a gateway do.
+/// Checks the settings that instances which share seats need, as a gateway does.
 fn check_instances(settings: &ServerSettings) -> Result<()> {
     let fault = if settings.auto.is_some() {
         "the workload has instances, which divide a number of seats; say how many the service has, as `--concurrency 60`"
@@ -167,7 +167,7 @@ fn name_of(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Folders that two names begin with tell nobody anything.
+/// Removes the folders that both names begin with.
 fn name_shortly(configurations: &mut [Configuration]) {
     let [one, other] = configurations else { return };
     let common = one.name.char_indices().zip(other.name.chars()).take_while(|((_, a), b)| a == b);

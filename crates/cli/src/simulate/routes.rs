@@ -1,4 +1,4 @@
-//! What the settings of a gateway say of the requests of a workload.
+//! Applies the routes of a gateway's settings to the requests of a workload.
 
 use anyhow::Result;
 use evenkeel::RequestInfo;
@@ -8,7 +8,8 @@ use http::{Method, Uri};
 
 use crate::tool_settings::{ToolSettings, nanos};
 
-/// Lets routes say what requests for paths ask for, how many seats they take and how long they wait, where the workload does not say.
+/// Takes from routes what requests for paths ask for, how many seats they take and how long they wait, where the workload does
+/// not say.
 pub(super) fn apply(workload: &mut Workload, settings: &ToolSettings) -> Result<()> {
     let rules = settings.request_rules()?;
     for group in &mut workload.flows {

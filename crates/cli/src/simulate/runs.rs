@@ -27,7 +27,7 @@ pub(super) struct Figures {
 // === impl Simulated ===
 
 impl Simulated {
-    /// Runs everything. What comes out does not depend on how many run at a time.
+    /// Runs everything. The result does not depend on how many run at a time.
     pub(super) fn run(inputs: &Inputs, seed: u64, runs: u32) -> Self {
         let jobs: Vec<(usize, u64)> = (0..inputs.configurations.len())
             .flat_map(|configuration| (0..u64::from(runs)).map(move |run| (configuration, seed.wrapping_add(run))))
@@ -66,7 +66,7 @@ impl Simulated {
             let mut values: Vec<_> =
                 runs.iter().map(|run| serde_json::to_value(&run.report).unwrap_or_default()).collect();
             if values.len() > 1 {
-                // What the limit did differs from run to run: there is no median of sentences.
+                // The limit's changes differ from run to run, and sentences have no median.
                 for limit in values.iter_mut().filter_map(|value| value.get_mut("limit")?.as_object_mut()) {
                     limit.remove("changes");
                 }

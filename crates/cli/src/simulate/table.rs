@@ -6,7 +6,7 @@ use super::inputs::Inputs;
 use super::runs::Figures;
 use crate::terminal::{Column, Paint, Shade, Table, printable, thousands};
 
-/// What a figure is, which says how it is written.
+/// The unit of a figure, by which it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     /// A whole number.
@@ -72,7 +72,7 @@ pub(super) fn tables(inputs: &Inputs, figures: &[Figures], paint: Paint) -> Stri
     text
 }
 
-/// What was simulated, in one line.
+/// The heading: what was simulated, in one line.
 pub(super) fn heading(inputs: &Inputs, figures: &[Figures]) -> String {
     let settings = &inputs.configurations[0].scenario.settings;
     let first = |name| figures.first().and_then(|figures| at(&figures.median, &[name])).unwrap_or(0.0);
@@ -136,7 +136,7 @@ pub(super) fn fleet(figures: &Figures) -> Vec<String> {
     ]
 }
 
-/// The columns before the figures of flows: what a flow is called, and where its requests went.
+/// The columns before the figures of flows: the name of a flow, and where its requests went.
 pub(super) const FLOW_TITLES: [&str; 3] = ["flow", "schema", "level"];
 pub(super) const LEVEL_TITLES: [&str; 1] = ["level"];
 
@@ -217,7 +217,7 @@ fn rendered<const TITLES: usize>(titles: [&str; TITLES], figures: &[Figure], row
     table.render()
 }
 
-/// What changes for each flow, old and new side by side.
+/// The changes for each flow, old and new side by side.
 fn differences(old: &Figures, new: &Figures, paint: Paint) -> String {
     const SHOWN: [usize; 5] = [1, 2, 3, 4, 6];
     let mut columns = vec![Column::left("flow")];

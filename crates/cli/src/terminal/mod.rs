@@ -1,4 +1,4 @@
-//! What all tools print for people: colour, tables, numbers, how far they are, and the width of the terminal.
+//! Output of all tools for people: colour, tables, numbers, progress, and the width of the terminal.
 
 mod color;
 mod number;

@@ -8,21 +8,21 @@ use serde::Serialize;
 use super::printable_json;
 use crate::exit::WrongUsage;
 
-/// Whether anybody still reads what a command prints.
+/// Whether the output of a command still has a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
     Reads,
-    /// It has seen enough, as `head` has after some lines.
+    /// The reader has closed the output, as `head` does after some lines.
     Gone,
 }
 
-/// Writes the result of a command to standard output. A reader that has seen enough is no error; anything else that goes wrong
-/// means that the command could not do its work.
+/// Writes the result of a command to standard output. A reader that has closed the output is no error; any other failure means
+/// that the command could not do its work.
 pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<Reader> {
     written(write(&mut io::stdout().lock(), text.as_ref()))
 }
 
-/// What the result of writing to standard output means.
+/// The meaning of a result of writing to standard output.
 pub(crate) fn written(result: io::Result<()>) -> Result<Reader> {
     match result {
         Ok(()) => Ok(Reader::Reads),

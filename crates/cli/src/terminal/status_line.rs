@@ -1,4 +1,5 @@
-//! A line on standard error that changes: how far long work is. Nothing is written where it is no terminal.
+//! `StatusLine`: a line on standard error that shows the progress of long work. Nothing is written if standard error is not a
+//! terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use super::{printable, taken};
 /// The line. It is written at most ten times a second: nobody reads faster.
 #[derive(Debug)]
 pub(crate) struct StatusLine {
-    /// When it may be written next; `None`: nobody sees it.
+    /// When it may be written next; `None` if it is not shown.
     next: Option<Instant>,
 }
 
@@ -40,7 +41,7 @@ impl StatusLine {
     }
 }
 
-/// Replaces the line that is there. What does not fit is left out: a line that is wrapped could not be replaced.
+/// Replaces the line that is there. The part that does not fit is left out: a wrapped line could not be replaced.
 pub(crate) fn replace(line: &str) {
     let line = printable(line);
     let line =
@@ -60,7 +61,7 @@ pub(crate) fn seconds_left(part: f64, elapsed: Duration) -> f64 {
     elapsed.as_secs_f64() * (1.0 - part).max(0.0) / part
 }
 
-/// Writes to standard error. The work goes on where nobody can be told about it.
+/// Writes to standard error. Failures are ignored: the work goes on without progress.
 pub(crate) fn write(text: &str) {
     let mut stderr = io::stderr();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

@@ -63,7 +63,7 @@ impl Table {
         Self { columns: columns.into_iter().collect(), ..Self::default() }
     }
 
-    /// Adds a row. What is missing at its end is empty.
+    /// Adds a row. Missing cells at its end are empty.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }

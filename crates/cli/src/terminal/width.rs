@@ -3,9 +3,9 @@
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-/// What is assumed where the output is no terminal.
+/// The width that is assumed where the output is not a terminal.
 const DEFAULT: usize = 100;
-/// Less than this is of no use to anybody.
+/// The least width: tables do not fit in less.
 const MIN: usize = 40;
 
 /// The columns of the terminal that the output is, or a default.

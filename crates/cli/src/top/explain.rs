@@ -19,7 +19,7 @@ pub(super) struct Paragraph {
 /// As many others are named.
 const OTHERS_NAMED: usize = 4;
 
-/// What the selected row means.
+/// The explanation of the selected row.
 pub(super) fn explain(top: &Top) -> Vec<Paragraph> {
     let paragraphs = match top.tab.subject(top) {
         Some(Subject::Level(level)) => of_level(level),
@@ -94,7 +94,7 @@ fn of_flow(top: &Top, level: &Level, at: usize) -> Vec<Paragraph> {
     told
 }
 
-/// Whom a flow waited behind, and whom it delayed.
+/// The flows that a flow waited behind, and those that it delayed.
 fn delays_of(level: &Level, at: usize) -> Vec<Paragraph> {
     let mut told = Vec::new();
     let own = |delay: &&Delay| delay.waiter == at;
@@ -188,7 +188,7 @@ fn waits(level: &Level) -> String {
     }
 }
 
-/// What the reasons of rejections mean (OB-2).
+/// The meaning of a reason for rejections (OB-2).
 fn rejections(reason: &str, rate: f64) -> String {
     let meaning = match reason {
         "queue-full" => "their queue was full",

@@ -2,12 +2,12 @@
 
 use crate::terminal::{printable, taken, text_width};
 
-/// What a tab shows.
+/// The content of a tab.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Grid {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Row>,
-    /// What is said where there are no rows.
+    /// The text where there are no rows.
     pub(super) empty: String,
 }
 
@@ -32,13 +32,13 @@ pub(super) enum Side {
 /// A row.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// What the selection remembers the row by.
+    /// The key by which the selection remembers the row.
     pub(super) key: String,
     pub(super) cells: Vec<String>,
     pub(super) tone: Tone,
 }
 
-/// What a row, or another text, is about.
+/// The tone of a row or of another text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Tone {
     #[default]
@@ -55,7 +55,7 @@ pub(super) enum Tone {
     Strong,
 }
 
-/// What is between two cells.
+/// The gap between two cells.
 const GAP: &str = "  ";
 
 // === impl Column ===
@@ -79,7 +79,7 @@ impl Grid {
         Self { columns: columns.to_vec(), rows: Vec::new(), empty: empty.to_owned() }
     }
 
-    /// Adds a row. Cells may have been written by anybody.
+    /// Adds a row. Cells may hold any characters.
     pub(super) fn push(&mut self, key: String, tone: Tone, cells: impl IntoIterator<Item = String>) {
         let cells = cells.into_iter().map(|cell| printable(&cell).into_owned()).collect();
         self.rows.push(Row { key, cells, tone });

@@ -1,4 +1,4 @@
-//! What keys do.
+//! The keys of the screen, and their actions.
 
 use std::ops::ControlFlow;
 
@@ -21,7 +21,7 @@ pub(super) const HELP: [(&str, &str); 8] = [
 
 const PAGE: isize = 10;
 
-/// Does what a key is for. Breaks off to quit.
+/// Carries out the action of a key. Breaks off to quit.
 pub(super) fn press(top: &mut Top, key: KeyEvent) -> ControlFlow<()> {
     if key.kind == KeyEventKind::Release {
         return ControlFlow::Continue(());

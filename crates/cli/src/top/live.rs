@@ -1,4 +1,4 @@
-//! The live screen: draws what the source reports, and does what keys ask for.
+//! The live screen: draws the updates of the source, and carries out the actions of keys.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -37,7 +37,7 @@ pub(super) async fn run(source: Source, palette: Palette, signals: &mut Signals)
                     if let ControlFlow::Break(()) = keys::press(&mut top, key) {
                         return Ok(Exit::Success);
                     }
-                    // Whoever presses a key wants to see what it does.
+                    // The effect of a key has to be seen at once.
                     draw_at = Some(Instant::now());
                 }
                 // A resize and all other events: drawing adapts to the size.

@@ -14,7 +14,7 @@ use super::queues::{self, Queue};
 use super::stream;
 use crate::remote::{Link, Server};
 
-/// What a source reports.
+/// A report of a source.
 #[derive(Debug)]
 pub(super) enum Update {
     /// The past of a level, before the first frame.
@@ -36,7 +36,7 @@ pub(super) enum Kind {
     Kube { interval: Duration, dumps: kube::DumpUse },
 }
 
-/// What is shown besides frames, and has to be asked for.
+/// The data that is shown besides frames, and has to be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Wanted {
     pub(super) queues: bool,
@@ -51,18 +51,18 @@ pub(super) struct Source {
     pub(super) kind: Kind,
 }
 
-/// Where updates go. A screen that is slow holds the source up, and misses frames.
+/// The sender of updates. A slow screen holds the source up, and misses frames.
 pub(super) type Updates = mpsc::Sender<Update>;
 
-/// Nobody reads the updates any more.
+/// The reader of the updates is gone.
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// For responses that have an end. A large cluster has some ten megabytes of metrics.
+/// The limits of responses that have an end. A large cluster has some ten megabytes of metrics.
 pub(super) const LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(15), bytes: 64 << 20 };
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(8);
-/// A connection that was of use for so long is made again at once, and nobody is told.
+/// A connection that lasted for so long is made again at once, without a notice.
 const LASTING: Duration = Duration::from_secs(20);
 const QUEUES_EVERY: Duration = Duration::from_secs(1);
 
@@ -92,7 +92,7 @@ impl Source {
         std::iter::once(&self.server).chain(&self.others)
     }
 
-    /// Reports until nobody listens any more.
+    /// Reports until the reader is gone.
     pub(super) async fn run(self, updates: Updates, mut wanted: watch::Receiver<Wanted>) {
         tokio::select! {
             Gone = self.frames(&updates) => {}
@@ -162,7 +162,7 @@ impl Source {
     }
 }
 
-/// What a status that is not 200 means.
+/// The error for a status that is not 200.
 pub(super) fn check(status: StatusCode, path: &str) -> Result<(), String> {
     match status {
         StatusCode::OK => Ok(()),

@@ -1,4 +1,4 @@
-//! What the screen is about: the latest frame, what is selected, and how the source is.
+//! `Top`: the state of the screen: the latest frame, the selection, and the connection.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) struct Top {
     pub(super) notice: Option<String>,
     pub(super) queues: Result<Vec<Queue>, String>,
     latest: Option<Frame>,
-    /// What is shown instead while the screen is paused.
+    /// The frame that is shown while the screen is paused.
     paused: Option<Frame>,
     /// How much of its limit each level used lately, the latest last.
     trends: BTreeMap<String, VecDeque<f32>>,
@@ -31,10 +31,10 @@ pub(super) struct Top {
     selected: [Option<String>; Tab::ALL.len()],
 }
 
-/// How the source is.
+/// The state of the source's connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Connection {
-    /// Nothing has come yet.
+    /// Nothing has been received yet.
     Connecting,
     Live,
     Lost {
@@ -43,7 +43,7 @@ pub(super) enum Connection {
     },
 }
 
-/// What keys are for.
+/// The mode of the screen, which decides what keys do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Browse,
@@ -54,7 +54,7 @@ pub(super) enum Mode {
     Help,
 }
 
-/// More than a screen shows.
+/// How many values of a trend are kept: more than a screen shows.
 const TREND_MAX: usize = 60;
 const FILTER_CHARS_MAX: usize = 100;
 
@@ -116,12 +116,12 @@ impl Top {
         self.trends.get(level)
     }
 
-    /// What the source has to ask for.
+    /// The data that the source has to ask for.
     pub(super) fn wanted(&self) -> Wanted {
         Wanted { queues: self.tab == Tab::Queues && self.paused.is_none() }
     }
 
-    /// Which of these rows is selected: the first one unless somebody chose another.
+    /// Which of these rows is selected: the first one unless another was chosen.
     pub(super) fn selected(&self, tab: Tab, keys: &[&str]) -> Option<usize> {
         let chosen = self.selected[tab as usize].as_deref();
         let found = chosen.and_then(|chosen| keys.iter().position(|key| *key == chosen));

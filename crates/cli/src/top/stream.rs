@@ -39,7 +39,7 @@ const SAME_VERSION: &str = "use the same version of the gateway and of this prog
 /// A frame has at most 64 KB, and a past is smaller; later versions may have more.
 const EVENT_BYTES_MAX: usize = 4 << 20;
 
-/// Reports all frames until the stream ends, and why it did. `Ok` if nobody wants them any more.
+/// Reports all frames until the stream ends, and returns why it did. `Ok` if the reader is gone.
 pub(super) async fn follow(server: &Server, updates: &Updates) -> Result<(), String> {
     let mut link = server.connect().await?;
     let response = link.open(PATH, "text/event-stream").await?;
@@ -67,7 +67,7 @@ pub(super) async fn follow(server: &Server, updates: &Updates) -> Result<(), Str
 // === impl Event ===
 
 impl Event {
-    /// What it reports. `None` for kinds of events that later versions may add.
+    /// The update of an event. `None` for kinds of events that later versions may add.
     fn read(&self) -> Result<Option<Update>, String> {
         if !["frame", "past"].contains(&self.kind.as_str()) {
             return Ok(None);
@@ -162,7 +162,7 @@ mod tests {
         }
         let why = event("frame", &frame.replace("\"version\":1", "\"version\":9")).unwrap_err();
         assert!(why.starts_with("frames are of version 9, and 1 is expected; use the same version"), "{why}");
-        // What cannot be read is told: otherwise the screen would wait for ever.
+        // Frames that cannot be read are reported: otherwise the screen would wait for ever.
         let why = event("frame", "{\"version\":1}").unwrap_err();
         assert!(why.starts_with("a frame cannot be read: missing field"), "{why}");
     }

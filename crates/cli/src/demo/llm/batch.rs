@@ -51,7 +51,7 @@ struct Line {
     tenants: BTreeMap<Arc<str>, TenantTokens>,
 }
 
-/// What a request asks the batch for.
+/// A request to the batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Order<'a> {
     /// Who asks.
@@ -63,7 +63,7 @@ pub(crate) struct Order<'a> {
     pub(crate) tokens: usize,
 }
 
-/// What a tenant has got.
+/// The tokens that a tenant has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TenantTokens {
@@ -97,7 +97,7 @@ struct Counts {
     left_early: AtomicU64,
 }
 
-/// What a server has done, and does.
+/// The counts and the state of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BatchStatus {

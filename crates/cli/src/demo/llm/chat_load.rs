@@ -1,4 +1,5 @@
-//! What tenants ask the sample server of language models: a job of many long requests, and people who wait for each word.
+//! `ChatLoad`: the load of tenants on the sample server of language models: a job of many long requests, and people who wait for
+//! each word.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -150,7 +151,7 @@ impl ChatLoad {
         let stream = TcpStream::connect(self.target).await.context("cannot connect")?;
         stream.set_nodelay(true)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // It ends with its sender and the body; what breaks it is seen by the request.
+        // The connection ends with its sender and the body; errors of it reach the request.
         drop(tokio::spawn(connection));
         let mut request = Request::new(Full::new(Bytes::from(self.tenant.body())));
         *request.method_mut() = Method::POST;

@@ -1,4 +1,4 @@
-//! What came of the comparison with language models, for people and for programs.
+//! `ChatReport`: the result of the comparison with language models, for people and for programs.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::terminal::{Column, Table, milliseconds, thousands};
 /// Raised when a field changes its name or its meaning. New fields may come at any time.
 const FORMAT_VERSION: u32 = 1;
 
-/// What `evenkeel demo --llm -o json` prints.
+/// The report that `evenkeel demo --llm -o json` prints.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ChatReport {
@@ -28,7 +28,7 @@ pub(super) struct ChatPart {
     pub(super) tenants: Vec<TenantFigures>,
 }
 
-/// How it went for a tenant.
+/// The figures of a tenant.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TenantFigures {
@@ -68,7 +68,7 @@ impl ChatReport {
     }
 }
 
-/// What the table shows, in words.
+/// The result of the table, in words.
 fn summary(without: &ChatPart, with: &ChatPart) -> String {
     let [before, after] =
         [without, with].map(|part| milliseconds(part.longest_wait_of_people().map(Duration::from_secs_f64)));

@@ -26,7 +26,7 @@ enum Usage {
     InEachChunk,
 }
 
-/// What a request asks for.
+/// The content of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) api: ModelApi,
@@ -228,7 +228,7 @@ impl Asked {
         line
     }
 
-    /// What a stream begins with.
+    /// The beginning of a stream.
     pub(super) fn stream_start(&self) -> String {
         let model = &self.model;
         match self.api {
@@ -297,7 +297,7 @@ impl Asked {
         }
     }
 
-    /// What a stream ends with.
+    /// The end of a stream.
     pub(super) fn stream_end(&self, tokens: usize) -> String {
         match self.api {
             ModelApi::Chat | ModelApi::Completions => {

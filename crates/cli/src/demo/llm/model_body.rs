@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// A body: all of it, or what comes of a stream.
+/// A body: whole, or as the pieces of a stream.
 #[derive(Debug)]
 pub(super) enum ModelBody {
     Whole(Option<Bytes>),

@@ -35,7 +35,7 @@ pub(crate) struct ModelServer {
     accepting: JoinHandle<()>,
 }
 
-/// What its connections share.
+/// The state that its connections share.
 #[derive(Debug)]
 struct Models {
     batch: Batch,
@@ -75,7 +75,7 @@ impl ModelServer {
         Ok(Self { address, accepting: tokio::spawn(accept(listener, Arc::clone(&models))), models })
     }
 
-    /// What it has done so far.
+    /// The counts and the state so far.
     pub(crate) fn status(&self) -> BatchStatus {
         self.models.batch.status()
     }

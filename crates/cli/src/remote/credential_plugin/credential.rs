@@ -1,16 +1,16 @@
-//! `Credential`: what a plugin has printed.
+//! `Credential`: the credential that a plugin has printed.
 
 use evenkeel_api::meta::Time;
 use serde::Deserialize;
 
 use super::{KIND, ProtocolVersion};
 
-/// What authenticates a client, and until when.
+/// A credential of a client, and when it expires.
 #[derive(PartialEq)]
 pub(crate) struct Credential {
     pub(crate) token: Option<String>,
     pub(crate) certificate: Option<ClientCertificate>,
-    /// In seconds since 1970. None for a credential that is good until the process ends.
+    /// When it expires, in seconds since 1970. `None` for a credential that is good until the process ends.
     expires: Option<i64>,
 }
 

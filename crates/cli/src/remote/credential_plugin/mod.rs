@@ -29,9 +29,9 @@ const KIND: &str = "ExecCredential";
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// How much of the messages of a plugin an error quotes.
 const MESSAGE_BYTES_MAX: usize = 2000;
-/// A plugin that asks nobody. Some start an interpreter and send several requests.
+/// The time limit of a plugin that asks no questions. Some start an interpreter and send several requests.
 const TIME_MAX: Duration = Duration::from_secs(60);
-/// A plugin that may ask: somebody looks up a code, or signs in with a browser.
+/// The time limit of a plugin that may ask questions: its user looks up a code, or signs in with a browser.
 const TIME_MAX_INTERACTIVE: Duration = Duration::from_secs(600);
 
 /// A plugin, and how it is started.
@@ -43,9 +43,9 @@ pub(crate) struct CredentialPlugin {
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
     interaction: Interaction,
-    /// What the kubeconfig says about how to get the plugin.
+    /// The kubeconfig's hint on how to get the plugin.
     install_hint: Option<String>,
-    /// What the plugin is told of the cluster.
+    /// The facts about the cluster for the plugin.
     cluster: Option<Value>,
 }
 
@@ -72,7 +72,7 @@ enum Interaction {
     Always,
 }
 
-/// `exec` as it is written. Fields that newer versions add are nobody's mistake.
+/// `exec` as it is written. Unknown fields are allowed: newer versions may add some.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written {
@@ -134,7 +134,7 @@ impl CredentialPlugin {
         Credential::parse(&output, self.version).map_err(|fault| anyhow!("the output of {self} {fault}"))
     }
 
-    /// What the plugin prints. It is ended when this is dropped.
+    /// The output of the plugin, which is ended when this future is dropped.
     async fn output(&self, terminal: PluginTerminal, is_interactive: bool) -> Result<Vec<u8>> {
         let mut command = Command::new(&self.command);
         command.args(&self.arguments).envs(self.variables.iter().map(|(name, value)| (name, value)));
@@ -188,7 +188,7 @@ impl CredentialPlugin {
         }
     }
 
-    /// What the plugin is asked for.
+    /// The `ExecCredential` that the plugin is asked with.
     fn info(&self, is_interactive: bool) -> Value {
         let mut spec = json!({"interactive": is_interactive});
         if let Some(cluster) = &self.cluster {

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 
 /// The objects of one path take the place of those at another one.
 ///
-/// They are copied, so that a gateway that starts again still finds the files of its shadow. The last step is one rename: whoever reads
-/// the files finds the ones or the others.
+/// They are copied, so that a gateway that starts again still finds the files of its shadow. The last step is one rename: a
+/// reader of the files finds either the old ones or the new ones.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Promotion {
     from: PathBuf,
@@ -41,7 +41,7 @@ impl Promotion {
         }
     }
 
-    /// Lets the files take the place of those in effect.
+    /// Replaces the files in effect.
     pub(super) fn write(&self) -> Result<()> {
         let (from, to) = (&self.from, &self.to);
         let is_folder = |path: &Path| {

@@ -65,7 +65,7 @@ async fn state(server: &Server) -> Result<(Config, Shadows)> {
     Ok((config, shadows))
 }
 
-/// What the settings say of the files.
+/// The files of the settings.
 fn promotion_of(config: &Config) -> Result<Promotion> {
     let of_shadow = config.shadow.as_ref().and_then(|shadow| shadow.objects.clone());
     let Some(from) = of_shadow else {
@@ -88,7 +88,7 @@ fn promotion_of(config: &Config) -> Result<Promotion> {
     }
 }
 
-/// What would change, as comments of a shell.
+/// The changes, as comments of a shell.
 fn summary(shadows: &Shadows) -> String {
     let line = |(service, report): (Option<&str>, &evenkeel::shadow::ShadowReport)| {
         let service = service.map_or_else(String::new, |service| format!("{}: ", printable(service)));

@@ -15,14 +15,14 @@ pub(super) struct Attribution {
     moments: VecDeque<Moment>,
 }
 
-/// What a dump showed.
+/// The content of a dump.
 #[derive(Debug)]
 struct Moment {
     seconds: f64,
     levels: HashMap<String, LevelMoment>,
 }
 
-/// What a dump showed of a level.
+/// A level as a dump showed it.
 #[derive(Debug, Default)]
 struct LevelMoment {
     flows: HashMap<FlowKey, Held>,
@@ -33,7 +33,7 @@ struct LevelMoment {
 /// Schema and distinguisher.
 type FlowKey = (String, String);
 
-/// What a flow has at a moment.
+/// The seats and waiting requests of a flow at a moment.
 #[derive(Debug, Clone, Copy, Default)]
 struct Held {
     seats: f64,
@@ -51,7 +51,7 @@ const SECONDS_KEPT: f64 = 60.0;
 const MOMENTS_MAX: usize = 120;
 const FLOWS_SHOWN: usize = 20;
 const DELAYS_SHOWN: usize = 40;
-/// Flows of all levels that are kept of a moment, the heaviest ones: anybody can make up names.
+/// The most flows of all levels that are kept of a moment, the heaviest ones: clients can make up names.
 const FLOWS_KEPT: usize = 2000;
 
 // === impl Attribution ===
@@ -123,7 +123,7 @@ fn delays<'a>(moments: impl Iterator<Item = (f64, &'a LevelMoment)>, shown: &Has
                     *sums.entry((waiter, by)).or_default() += wait_seconds * part;
                 }
             };
-            // Nobody is to blame where no seat is held: the seats may have changed hands while the dump was written.
+            // No flow is to blame where no seat is held: the seats may have changed hands while the dump was written.
             blame(None, if seats > 0.0 { others.seats / seats } else { 1.0 });
             for (by, holder) in flows {
                 blame(shown.get(by).copied(), holder.seats / seats.max(f64::MIN_POSITIVE));

@@ -1,4 +1,4 @@
-//! What the dumps of levels and requests say (OB-11, OB-13).
+//! Reads the dumps of levels and requests (OB-11, OB-13).
 
 use crate::top::dump_table::{Row, Table};
 

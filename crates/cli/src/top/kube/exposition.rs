@@ -1,4 +1,4 @@
-//! Samples of the Prometheus text format and of `OpenMetrics`, a line at a time. What it cannot read it skips.
+//! Samples of the Prometheus text format and of `OpenMetrics`, a line at a time. Lines that cannot be read are skipped.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub(super) struct Sample<'a> {
 /// Names and values.
 type Labels<'a> = Vec<(&'a str, Cow<'a, str>)>;
 
-/// More labels than any series has that we want.
+/// The most labels of a series: more than any series has that is wanted.
 const LABELS_MAX: usize = 32;
 
 // === impl Sample ===

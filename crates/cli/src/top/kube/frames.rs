@@ -11,7 +11,7 @@ use super::dump::{self, Request};
 use super::histogram::Histogram;
 use super::scrape::{LevelMetrics, SchemaMetrics, Scrape};
 
-/// What two moments of a server show, one after the other.
+/// Makes frames from the moments of a server, each compared with the one before.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     before: Option<Moment>,
@@ -21,7 +21,7 @@ pub(super) struct Frames {
     last: Vec<Frame>,
 }
 
-/// What was read of a server at a moment.
+/// The figures that were read of a server at a moment.
 #[derive(Debug, Default)]
 pub(super) struct Moment {
     pub(super) time_ms: u64,
@@ -29,7 +29,7 @@ pub(super) struct Moment {
     pub(super) dumps: Option<Dumps>,
 }
 
-/// What the dumps showed.
+/// The content of the dumps.
 #[derive(Debug, Default)]
 pub(super) struct Dumps {
     pub(super) quiescing: Vec<String>,
@@ -39,7 +39,7 @@ pub(super) struct Dumps {
 /// The only level without a limit in Kubernetes.
 const EXEMPT: &str = "exempt";
 const EVENTS_MAX: usize = 20;
-/// As many as a diagnosis is about.
+/// How many frames a diagnosis is about.
 const FRAMES_KEPT: usize = 10;
 /// A server that was not reachable for a while is no reason for a flow to count that long.
 const SECONDS_MAX: f64 = 30.0;

@@ -1,4 +1,4 @@
-//! Histograms of two scrapes, and what came between them.
+//! Histograms of two scrapes, and the observations between them.
 
 /// A histogram as a scrape has it: the counts up to each bound, with all that are below it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -9,7 +9,7 @@ pub(super) struct Histogram {
     pub(super) count: f64,
 }
 
-/// More buckets than any histogram has that we want.
+/// The most buckets of a histogram: more than any has that is wanted.
 const BUCKETS_MAX: usize = 128;
 
 // === impl Histogram ===
@@ -39,7 +39,7 @@ impl Histogram {
         self.count += other.count;
     }
 
-    /// What came between an earlier scrape and this one; all of it if the server has started anew in between.
+    /// The observations between an earlier scrape and this one; all of them if the server has started anew in between.
     pub(super) fn since(&self, before: &Self) -> Self {
         let is_same_shape = self.buckets.len() == before.buckets.len();
         let pairs = || self.buckets.iter().zip(&before.buckets);

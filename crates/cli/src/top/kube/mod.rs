@@ -24,7 +24,7 @@ pub(super) enum DumpUse {
     Leave,
 }
 
-/// What is known of the server so far.
+/// The state of reading a server.
 #[derive(Debug)]
 pub(super) struct Kube {
     frames: Frames,

@@ -1,4 +1,4 @@
-//! What a scrape of `/metrics` says of flow control (OB-1 to OB-8), by level and schema.
+//! `Scrape`: the metrics of flow control in a scrape of `/metrics` (OB-1 to OB-8), by level and schema.
 
 use std::collections::BTreeMap;
 
@@ -166,7 +166,7 @@ impl LevelMetrics {
         let (histogram, part) = if let Some(part) = part_of(name, "priority_level_seat_utilization") {
             (&mut self.seat_utilisation, part)
         } else if let Some(part) = part_of(name, "request_wait_duration_seconds") {
-            // Those that were rejected on arrival did not wait.
+            // Requests that were rejected on arrival did not wait.
             if sample.label("execute") == "false" {
                 return Some(());
             }

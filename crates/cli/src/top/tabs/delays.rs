@@ -1,4 +1,4 @@
-//! Who delays whom.
+//! The tab of delays: which flow delays which.
 
 use evenkeel_gateway::observe::frame::{Delay, Frame, Level};
 
@@ -37,7 +37,7 @@ pub(super) fn grid(top: &Top, frame: &Frame, scope: Scope<'_>) -> Grid {
     grid
 }
 
-/// Whom a flow waited behind.
+/// The flow that another one waited behind.
 pub(in crate::top) fn behind<'a>(level: &'a Level, delay: &Delay) -> &'a str {
     match delay.by {
         Some(by) if by == delay.waiter => "its own requests",

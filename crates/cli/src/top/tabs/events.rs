@@ -1,4 +1,4 @@
-//! What happened lately.
+//! The tab of the latest events.
 
 use evenkeel_gateway::observe::frame::{EventKind, Frame};
 
@@ -10,7 +10,7 @@ pub(super) fn grid(frame: &Frame) -> Grid {
     let mut grid = Grid::new(&columns, "Nothing has happened: no change of objects, limits or upstreams.");
     let decisions = frame.server.limit.iter().flat_map(|limit| &limit.steps);
     let decided = decisions.map(|step| (step.time_ms, Tone::Normal, format!("limit: {}", step.text)));
-    // What was decided says more than that the number changed.
+    // A decision of the limit says more than the change of the number.
     let is_told = |kind: EventKind| kind != EventKind::LimitChanged || frame.server.limit.is_none();
     let happened = frame.events.iter().filter(|event| is_told(event.kind)).map(|event| {
         let tone = match event.kind {

@@ -58,7 +58,7 @@ pub(super) fn grid(top: &Top, frame: &Frame, scope: Scope<'_>) -> Grid {
     grid
 }
 
-/// What the requests of a flow cost, with the unit, and what was expected.
+/// The cost of a flow's requests, with the unit, and the expected cost.
 fn cost_cells(flow: &Flow) -> [String; 2] {
     let join = |texts: Vec<String>| if texts.is_empty() { "-".to_owned() } else { texts.join(", ") };
     let cost = flow.costs.iter().map(|cost| format!("{} {}", amount(cost.rate), cost.unit));

@@ -1,4 +1,4 @@
-//! The levels: their seats, what waits for them, and what is rejected.
+//! The tab of levels: their seats, waiting requests and rejections.
 
 use evenkeel_api::bootstrap::{CATCH_ALL, EXEMPT};
 use evenkeel_gateway::observe::frame::{DiagnosisState, Frame, Level, Queuing};

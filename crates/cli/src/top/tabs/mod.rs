@@ -93,7 +93,7 @@ impl Tab {
         }
     }
 
-    /// What the selected row is about.
+    /// The subject of the selected row.
     pub(super) fn subject(self, top: &Top) -> Option<Subject<'_>> {
         let frame = top.frame()?;
         let grid = self.grid(top);
@@ -120,7 +120,7 @@ impl Scope<'_> {
     }
 }
 
-/// What an empty table of flows means: nothing, or that nobody knows.
+/// The text for an empty table of flows: that there are none, or that they are not known.
 fn unknown_or(top: &Top, nothing: &str) -> String {
     match &top.notice {
         Some(why) => format!("Unknown: {why}"),
@@ -128,7 +128,7 @@ fn unknown_or(top: &Top, nothing: &str) -> String {
     }
 }
 
-/// What a flow is called: who it is, or its schema where all its users share a flow.
+/// The name of a flow: its user or namespace, or its schema where all users share a flow.
 pub(super) fn flow_name(flow: &Flow) -> &str {
     if flow.distinguisher.is_empty() { &flow.schema } else { &flow.distinguisher }
 }

@@ -14,7 +14,7 @@ use crate::top::state::{Connection, Top};
 
 /// From this width on, a diagnosis fits into one line.
 const WIDE: u16 = 160;
-/// What is between two figures.
+/// The separator of two figures.
 const SEPARATOR: &str = "   ";
 
 /// Draws the head, and says how many lines it takes. Its height does not change from frame to frame.

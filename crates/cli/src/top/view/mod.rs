@@ -42,7 +42,7 @@ pub(super) fn render(top: &Top, palette: Palette, area: Rect, buffer: &mut Buffe
     scrub(area, buffer);
 }
 
-/// What is left of an area under its first lines.
+/// The part of an area under its first lines.
 fn below(area: Rect, lines: u16) -> Rect {
     let lines = lines.min(area.height);
     Rect { y: area.y + lines, height: area.height - lines, ..area }
@@ -95,7 +95,7 @@ fn tables(top: &Top, palette: Palette, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The last line: what goes wrong, the filter, or the keys.
+/// The last line: a notice, the filter, or the keys.
 fn foot(top: &Top, palette: Palette, area: Rect, buffer: &mut Buffer) {
     let (tone, text) = match (&top.connection, top.mode, &top.notice) {
         (_, Mode::Filter, _) => (Tone::Strong, format!("/{}▏  Enter: keep, Esc: show all", top.filter)),
@@ -109,7 +109,7 @@ fn foot(top: &Top, palette: Palette, area: Rect, buffer: &mut Buffer) {
     buffer.set_line(area.x, area.y, &Line::styled(printable(&text).into_owned(), palette.style(tone)), area.width);
 }
 
-/// Takes out whatever a terminal would carry out. All texts are clean when they are drawn; this holds if one is forgotten.
+/// Removes control characters, which a terminal would carry out. All texts are clean when they are drawn; this is a second guard.
 fn scrub(area: Rect, buffer: &mut Buffer) {
     for position in area.positions() {
         if let Some(cell) = buffer.cell_mut(position)

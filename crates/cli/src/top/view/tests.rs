@@ -1,4 +1,4 @@
-//! Snapshots of the screen, narrow and wide, and of what keys do to it.
+//! Snapshots of the screen, narrow and wide, and of the effects of keys.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -309,7 +309,7 @@ fn a_server_that_goes_away_is_told() {
     let page = shown(&top, 80, 10);
     assert!(page.contains("Not connected, next try in 4 s: no connection: refused"), "{page}");
     assert!(page.contains("Nothing has been received yet."), "{page}");
-    // What was seen last stays.
+    // The last frame stays on the screen.
     let mut top = live();
     top.update(lost());
     let page = shown(&top, 80, 24);
