@@ -3,6 +3,7 @@
 //!
 //! Each check is a pure function of a file's path and text, and has a test with a fault in it.
 
+mod decision;
 mod dependency;
 mod growth;
 mod host;
@@ -65,6 +66,7 @@ fn the_tree_is_tidy() {
     let destinations = Destinations::new(tree.paths(), tree.files());
     offences.extend(tree.files().flat_map(|(path, text)| destinations.check(path, text)));
     offences.extend(page::check(tree.text(page::SUMMARY).unwrap_or_default(), tree.paths()));
+    offences.extend(decision::check(tree.text(decision::TABLE).unwrap_or_default(), tree.files()));
     offences.extend(map::check(tree.text(map::MAP).unwrap_or_default(), tree.paths()));
     let commands = commands(tree.text("xtask/src/main.rs").unwrap());
     assert!(commands.contains(&"test"), "the commands of xtask were not found: {commands:?}");
