@@ -101,6 +101,12 @@ impl CommandLine {
         Ok(output.stdout)
     }
 
+    /// Runs it unseen, and returns what it wrote to standard output and standard error; `None` if it did not succeed.
+    pub(crate) fn all_output(&self) -> Option<String> {
+        let output = self.command().stdin(Stdio::null()).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         // `cargo xtask` sets them for us. Build scripts that look at them, such as ring's, would run again each time that cargo

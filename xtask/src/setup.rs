@@ -54,21 +54,21 @@ const NEEDS: &[Need] = &[
         install: Install::RustupComponent("clippy"),
     },
     Need {
-        name: "etcd",
+        name: "etcd 3.4 or newer",
         why: "the store is tested with a real one",
-        present: || CommandLine::new("etcd").args(["--version"]).succeeds(),
+        present: || is_at_least(&["etcd", "--version"], [3, 4]),
         install: Install::DebianPackage("etcd-server"),
     },
     Need {
-        name: "etcdctl",
+        name: "etcdctl 3.4 or newer",
         why: "the tests of the store look into etcd with it",
-        present: || CommandLine::new("etcdctl").args(["version"]).succeeds(),
+        present: || is_at_least(&["etcdctl", "version"], [3, 4]),
         install: Install::DebianPackage("etcd-client"),
     },
     Need {
         name: "kubectl 1.27 or newer",
         why: "the API is tested with it, and it is the first that reads OpenAPI v3",
-        present: || kubectl_minor().is_some_and(|minor| minor >= 27),
+        present: || is_at_least(&["kubectl", "version", "--client"], [1, 27]),
         install: Install::DebianPackage("kubernetes-client"),
     },
     Need {
@@ -84,23 +84,21 @@ const NEEDS: &[Need] = &[
         install: Install::DebianPackage("openssl"),
     },
     Need {
-        name: "nginx",
+        name: "nginx 1.22 or newer",
         why: "a recipe of the cookbook puts it in front of the gateway, which is measured beside it too",
-        present: || CommandLine::new("nginx").args(["-v"]).succeeds(),
+        present: || is_at_least(&["nginx", "-v"], [1, 22]),
         install: Install::DebianPackage("nginx-light"),
     },
     Need {
-        name: "haproxy",
+        name: "HAProxy 2.6 or newer",
         why: "a recipe of the cookbook puts it in front of the gateway, which is measured beside it too",
-        present: || CommandLine::new("haproxy").args(["-v"]).succeeds(),
+        present: || is_at_least(&["haproxy", "-v"], [2, 6]),
         install: Install::DebianPackage("haproxy"),
     },
     Need {
-        name: "prometheus",
+        name: "Prometheus 2.42 or newer",
         why: "the metrics, the alerts and the Grafana dashboard are tested with it and its promtool",
-        present: || {
-            ["prometheus", "promtool"].iter().all(|name| CommandLine::new(*name).args(["--version"]).succeeds())
-        },
+        present: || ["prometheus", "promtool"].iter().all(|name| is_at_least(&[name, "--version"], [2, 42])),
         install: Install::DebianPackage("prometheus"),
     },
     Need {
@@ -270,7 +268,8 @@ fn provide(needs: &[Need], run: impl Fn(&CommandLine) -> Result<()>) -> Result<S
     if let Some(need) = missing.iter().find(|need| !(need.present)()) {
         bail!("{} ({}) is not there after {} was installed; install it by hand", need.name, need.why, need.install);
     }
-    Ok(format!("set-up: installed {reasons}"))
+    let installed: Vec<String> = missing.iter().map(|need| need.install.installed()).collect();
+    Ok(format!("set-up: installed {reasons}: {}", installed.join(", ")))
 }
 
 fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
@@ -306,6 +305,18 @@ fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
 }
 
 // === impl Install ===
+
+impl Install {
+    /// What was installed, with its version. The versions of Python packages are part of their names.
+    fn installed(&self) -> String {
+        let Self::DebianPackage(package) = self else { return self.to_string() };
+        let query = CommandLine::new("dpkg-query").args(["--show", "--showformat=${Version}", package]);
+        match query.all_output() {
+            Some(version) => format!("{self}, version {version}"),
+            None => self.to_string(),
+        }
+    }
+}
 
 impl fmt::Display for Install {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -345,12 +356,20 @@ fn python() -> CommandLine {
     CommandLine::new(python_environment().join("bin/python").to_string_lossy())
 }
 
-/// The second number of kubectl's version. The first one is 1.
-fn kubectl_minor() -> Option<u32> {
-    let output = CommandLine::new("kubectl").args(["version", "--client", "--output", "json"]).read().ok()?;
-    let output = String::from_utf8(output).ok()?;
-    let minor = output.split_once("\"minor\"")?.1.split('"').nth(1)?;
-    minor.trim_end_matches('+').parse().ok()
+/// Whether a program is there, and says that its version is this one or a newer one. The least versions are the oldest ones that
+/// the tests have run with, or those that they cannot do without.
+fn is_at_least(version_command: &[&str], least: [u32; 2]) -> bool {
+    let [program, arguments @ ..] = version_command else { return false };
+    let text = CommandLine::new(*program).args(arguments).all_output().unwrap_or_default();
+    version_in(&text).is_some_and(|version| version >= least)
+}
+
+/// The first two numbers of the first version in a text, as in `nginx version: nginx/1.22.1`.
+fn version_in(text: &str) -> Option<[u32; 2]> {
+    text.split(|c: char| !c.is_ascii_digit() && c != '.').find_map(|word| {
+        let mut numbers = word.split('.').map(str::parse);
+        Some([numbers.next()?.ok()?, numbers.next()?.ok()?])
+    })
 }
 
 /// With `sudo` where we are somebody else.
@@ -391,7 +410,9 @@ mod tests {
             INSTALLED.store(true, Ordering::Relaxed);
             Ok(())
         });
-        assert_eq!(line.unwrap(), "set-up: installed one (for a test), three (for a test)");
+        let expected = "set-up: installed one (for a test), three (for a test): the component one of rustup, the component three \
+                        of rustup";
+        assert_eq!(line.unwrap(), expected);
         assert_eq!(ran.into_inner(), ["rustup component add one three"]);
     }
 
@@ -423,6 +444,27 @@ mod tests {
         let expected = "one 1.27 or newer (for a test) is not there after the component one 1.27 or newer of rustup was \
                         installed; install it by hand";
         assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn versions_are_found_in_what_programs_say() {
+        for (text, version) in [
+            ("etcd Version: 3.4.23\nGit SHA: Not provided", [3, 4]),
+            ("nginx version: nginx/1.22.1\n", [1, 22]),
+            ("prometheus, version 2.42.0+ds (branch: debian/sid, revision: 2.42.0+ds-5)", [2, 42]),
+            ("HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/", [2, 6]),
+            ("Client Version: v1.32.4\nKustomize Version: v5.5.0", [1, 32]),
+        ] {
+            assert_eq!(version_in(text), Some(version), "{text}");
+        }
+        assert_eq!(version_in("no version, of 2026. At all."), None);
+    }
+
+    #[test]
+    fn a_program_that_is_too_old_or_missing_is_not_there() {
+        let is_newer_than = |least| is_at_least(&["cargo", "--version"], least);
+        assert!(is_newer_than([1, 0]) && !is_newer_than([1, 10_000]) && !is_newer_than([2, 0]));
+        assert!(!is_at_least(&["no-such-program", "--version"], [0, 0]));
     }
 
     #[test]
