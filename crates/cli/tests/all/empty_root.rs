@@ -15,15 +15,25 @@ use crate::peer::{Upstream, get};
 /// Generous: this build is not optimised, and the machine is busy.
 const READY_MAX: Duration = Duration::from_secs(20);
 
-/// The first argument is the root, the others are the command in it.
-const IN_ROOT: &str =
-    "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && exec chroot --userspec=65532:65532 \"$@\"";
+/// Ways to run a program in such a root: as root, as an ordinary user where the system lets users have namespaces of their own,
+/// and by `sudo`. The user in the root is that of the image.
+const WAYS: [(&[&str], &str); 3] = [
+    (&["unshare", "--mount"], "exec chroot --userspec=65532:65532 \"$@\""),
+    (&["unshare", "--user", "--map-root-user", "--mount"], AS_ORDINARY_USER),
+    (&["sudo", "--non-interactive", "unshare", "--mount"], "exec chroot --userspec=65532:65532 \"$@\""),
+];
 
-fn in_root(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", IN_ROOT, "sh"]).arg(root).arg("/evenkeel").args(arguments);
-    command.env("NO_COLOR", "1");
-    command
+/// Another namespace inside of the first one: there, the user is not root any more.
+const AS_ORDINARY_USER: &str =
+    "root=$1 && shift && exec unshare --user --map-user=65532 --map-group=65532 --root=\"$root\" \"$@\"";
+
+/// The first argument is the root, the others are the command in it.
+const READ_ONLY: &str = "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && ";
+
+/// A root directory, and the way to run programs in it.
+struct Root {
+    folder: TempDir,
+    way: (&'static [&'static str], &'static str),
 }
 
 fn copy(from: &Path, root: &Path) {
@@ -32,10 +42,8 @@ fn copy(from: &Path, root: &Path) {
     fs::copy(from, to).unwrap();
 }
 
-/// A root with the binary, its libraries, and a name that only this root knows; or why there cannot be one.
-fn root() -> Result<TempDir, String> {
-    let folder = TempDir::new().unwrap();
-    let root = folder.path();
+/// Puts the binary, its libraries, and a name that only this root knows into a folder.
+fn fill(root: &Path) -> Result<(), String> {
     // The user of the image must be able to look into it.
     Command::new("chmod").arg("755").arg(root).status().unwrap();
     let binary = evenkeel(&[]).get_program().to_owned();
@@ -47,17 +55,44 @@ fn root() -> Result<TempDir, String> {
     fs::create_dir(root.join("etc")).unwrap();
     fs::write(root.join("etc/nsswitch.conf"), "hosts: files dns\n").unwrap();
     fs::write(root.join("etc/hosts"), "127.0.0.1 localhost\n127.0.0.1 upstream.test\n").unwrap();
-    let tried = in_root(root, &["--version"]).output().map_err(|error| format!("unshare: {error}"))?;
-    if tried.status.success() { Ok(folder) } else { Err(text(&tried.stderr)) }
+    Ok(())
+}
+
+// === impl Root ===
+
+impl Root {
+    /// A root in which programs can be run in the first way that works here; or why none does.
+    fn new() -> Result<Self, String> {
+        let folder = TempDir::new().unwrap();
+        fill(folder.path())?;
+        let mut root = Self { folder, way: WAYS[0] };
+        let mut faults = Vec::new();
+        for way in WAYS {
+            root.way = way;
+            match root.command(&["--version"]).output() {
+                Ok(output) if output.status.success() => return Ok(root),
+                Ok(output) => faults.push(format!("{}: {}", way.0.join(" "), text(&output.stderr).trim())),
+                Err(error) => faults.push(format!("{}: {error}", way.0.join(" "))),
+            }
+        }
+        Err(faults.join("; "))
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let ([program, options @ ..], run) = self.way else { unreachable!("every way has a program") };
+        let mut command = Command::new(program);
+        command.args(options).args(["sh", "-c", &format!("{READ_ONLY}{run}"), "sh"]).arg(self.folder.path());
+        command.arg("/evenkeel").args(arguments).env("NO_COLOR", "1");
+        command
+    }
 }
 
 #[test]
 fn it_serves_and_resolves_names_in_a_read_only_root_with_nothing_else_in_it() {
-    let root = match root() {
+    let root = match Root::new() {
         Ok(root) => root,
         Err(why) => {
-            eprintln!("skipped: cannot run a program in a root directory of its own: {why}");
-            return;
+            return evenkeel_missing_tool::skip(&format!("no program can be run in a root of its own ({why})"));
         }
     };
     let upstream = Upstream::start();
@@ -65,12 +100,12 @@ fn it_serves_and_resolves_names_in_a_read_only_root_with_nothing_else_in_it() {
     let start = Instant::now();
     let ports = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
     let serve = [&["serve", "--upstream", &url], &ports[..]].concat();
-    let mut gateway = Running::spawn(&mut in_root(root.path(), &serve));
+    let mut gateway = Running::spawn(&mut root.command(&serve));
     let line = gateway.line_with("ready: ");
     let ready = start.elapsed();
     let (address, admin) = (address_after(&line, "listening on "), address_after(&line, "admin on "));
     assert_eq!(get(address, "/"), (200, "upstream saw /\n".to_owned()));
-    let health = in_root(root.path(), &["health", &format!("http://{admin}")]).output().unwrap();
+    let health = root.command(&["health", &format!("http://{admin}")]).output().unwrap();
     assert_eq!(health.status.code(), Some(0), "{}", text(&health.stderr));
     gateway.signal("TERM");
     assert_eq!(gateway.end().0.code(), Some(0), "{}", gateway.rest());
