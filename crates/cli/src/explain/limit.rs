@@ -1,12 +1,10 @@
 //! `evenkeel explain --limit`: why the limit of a gateway is what it is (AL-7).
 
-use anyhow::{Context, Result, bail};
-use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
+use anyhow::Result;
 use evenkeel_gateway::observe::frame::Limit;
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use crate::remote::Server;
+use crate::remote::{Server, json_page};
 use crate::terminal::{Column, Paint, Shade, Table, clock, printable};
 
 const ADMIN_PATH: &str = "/debug/status";
@@ -42,20 +40,7 @@ pub(super) struct ServerLimit {
 
 /// Asks a gateway for its limits.
 pub(super) async fn limits(gateway: &Server) -> Result<Limits> {
-    let url = gateway.url();
-    let (status, body) = gateway.get(ADMIN_PATH).await?;
-    match status {
-        StatusCode::OK => {
-            serde_json::from_slice(&body).with_context(|| format!("the response of {url} is not that of a gateway"))
-        }
-        StatusCode::UNAUTHORIZED => {
-            bail!("{url} needs a token or rejects this one (401); set --token-file or the variable {TOKEN_VARIABLE}")
-        }
-        StatusCode::NOT_FOUND => bail!(
-            "{url} has no {ADMIN_PATH}; name the admin endpoint of a gateway (`admin.address`, by default http://127.0.0.1:9901)"
-        ),
-        _ => bail!("{url}: {}", String::from_utf8_lossy(&body).trim_end()),
-    }
+    json_page(gateway, ADMIN_PATH, "").await
 }
 
 // === impl Limits ===

@@ -1,11 +1,13 @@
 //! Other servers that tools ask: API servers and the admin endpoints of gateways.
 
+mod admin_page;
 pub(crate) mod cluster;
 mod credential_plugin;
 mod gateway_flags;
 pub(crate) mod kubeconfig;
 mod server;
 
+pub(crate) use admin_page::{json_page, page, parsed};
 pub(crate) use cluster::{ClusterFlags, ClusterObjects};
 pub(crate) use gateway_flags::GatewayFlags;
 pub(crate) use kubeconfig::{Access, Pem};

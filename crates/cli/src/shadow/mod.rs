@@ -6,18 +6,15 @@ mod text;
 use std::io;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use bytes::Bytes;
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use evenkeel::shadow::ShadowReport;
 use evenkeel_gateway::FetchLimits;
-use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tokio::runtime;
 
 use crate::exit::Exit;
-use crate::remote::{GatewayFlags, Server};
+use crate::remote::{GatewayFlags, Server, page, parsed};
 use crate::terminal::{ColorChoice, OutputFormat, Reader, pretty_json, print, printable_json};
 
 const EXAMPLES: &str = "\
@@ -113,21 +110,7 @@ pub(crate) async fn follow(
 }
 
 async fn shadows(server: &Server) -> Result<Shadows> {
-    let body = page(server, ADMIN_PATH).await?;
-    serde_json::from_slice(&body).with_context(|| format!("the response of {} is not that of a gateway", server.url()))
-}
-
-/// A page of the admin endpoint.
-async fn page(server: &Server, path: &str) -> Result<Bytes> {
-    let url = server.url();
-    let (status, body) = server.get(path).await?;
-    match status {
-        StatusCode::OK => Ok(body),
-        StatusCode::UNAUTHORIZED => {
-            bail!("{url} needs a token or rejects this one (401); set --token-file or the variable {TOKEN_VARIABLE}")
-        }
-        _ => bail!("{url}: {}", String::from_utf8_lossy(&body).trim_end()),
-    }
+    parsed(server, &page(server, ADMIN_PATH).await?)
 }
 
 // === impl Shadows ===

@@ -7,9 +7,9 @@ use clap::Args;
 use evenkeel_gateway::Config;
 use tokio::runtime;
 
-use super::{LIMITS, Shadows, page, shadows};
+use super::{LIMITS, Shadows, shadows};
 use crate::exit::Exit;
-use crate::remote::{GatewayFlags, Server};
+use crate::remote::{GatewayFlags, Server, page};
 use crate::terminal::{print, printable};
 
 use files::Promotion;
