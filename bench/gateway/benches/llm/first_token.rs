@@ -14,11 +14,11 @@ use crate::runtime;
 use crate::server::Server;
 
 const JOB: Chat<'_> = Chat { tenant: "job", prompt_tokens: 400, tokens: 600, with_usage: true };
-const JOB_REQUESTS: usize = 200;
-const SMALL: Chat<'_> = Chat { tenant: "small", prompt_tokens: 200, tokens: 32, with_usage: true };
+pub(crate) const JOB_REQUESTS: usize = 200;
+pub(crate) const SMALL: Chat<'_> = Chat { tenant: "small", prompt_tokens: 200, tokens: 32, with_usage: true };
 const SMALL_EVERY: Duration = Duration::from_millis(150);
 /// The batch is full then.
-const WARM_UP: Duration = Duration::from_secs(5);
+pub(crate) const WARM_UP: Duration = Duration::from_secs(5);
 const WINDOW: Duration = Duration::from_secs(30);
 
 /// Eight of the seats are for people; the job has as many as make the most of the server.
@@ -49,10 +49,10 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     Ok(())
 }
 
-/// The waits of the small tenant. Requests without a first token in the end count with the time until then.
-async fn waits(target: SocketAddr, job_requests: usize) -> Vec<Duration> {
+/// A job of so many long requests at a time, each followed by the next.
+pub(crate) fn job(target: SocketAddr, requests: usize) -> JoinSet<()> {
     let mut job = JoinSet::new();
-    for _ in 0..job_requests {
+    for _ in 0..requests {
         job.spawn(async move {
             loop {
                 if JOB.finish(target).await.is_err() {
@@ -61,6 +61,12 @@ async fn waits(target: SocketAddr, job_requests: usize) -> Vec<Duration> {
             }
         });
     }
+    job
+}
+
+/// The waits of the small tenant. Requests without a first token in the end count with the time until then.
+async fn waits(target: SocketAddr, job_requests: usize) -> Vec<Duration> {
+    let mut job = job(target, job_requests);
     sleep(WARM_UP).await;
     let until = Instant::now() + WINDOW;
     let (mut due, mut small) = (Instant::now(), JoinSet::new());

@@ -1,8 +1,8 @@
 //! The gateway in front of a server of language models: the bars of chapter 3 of `docs/spec/cost.md`.
 //!
 //! The server is that of `evenkeel demo --llm-server`: 32 requests at a time, 50 tokens a second for each of 24 and no more in all, events of 1 to 6
-//! tokens, prompts that stall the batch. Give a part of a group's name (`llm tokens`, `llm first token`, `llm counting`, `llm events`, `llm requests`,
-//! `llm leavers`, `llm retries`) to run only those that contain it. Every process but `LiteLLM` and Python is this executable, which takes one of several roles.
+//! tokens, prompts that stall the batch. Give a part of a group's name (`llm tokens`, `llm first token`, `llm revocation`, `llm counting`, `llm events`,
+//! `llm requests`, `llm leavers`, `llm retries`) to run only those that contain it. Every process but `LiteLLM` and Python is this executable, which takes one of several roles.
 
 #![allow(clippy::print_stdout, reason = "it says what is left out and why")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
@@ -15,6 +15,7 @@ mod first_token;
 mod leavers;
 mod requests;
 mod retries;
+mod revocation;
 mod role;
 mod server;
 mod tokens;
@@ -33,9 +34,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A group of measures: its name, and what adds its figures.
 type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     ("llm tokens", tokens::bars),
     ("llm first token", first_token::bars),
+    ("llm revocation", revocation::bars),
     ("llm counting", counting::bars),
     ("llm events", events::bars),
     ("llm requests", requests::bars),
