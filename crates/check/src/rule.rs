@@ -101,6 +101,8 @@ rules! {
     ManyQueues "many-queues" Warning,
     /// The seats of a level cannot serve the rate of a schema.
     RateUnreachable "rate-unreachable" Warning,
+    /// No request of a revocable level is ever told to end.
+    RevocableInVain "revocable-in-vain" Warning,
     /// An idle level starts with nothing.
     LendsEverything "lends-everything" Warning,
     /// A call runs in a level that does not outrank that of its caller.

@@ -9,6 +9,7 @@ mod hands;
 mod levels;
 mod rate;
 pub(crate) mod reach;
+mod revocation;
 pub(crate) mod seats;
 mod test;
 mod tie;
@@ -28,6 +29,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     hands::run(analysis, output);
     seats::run(analysis, output);
     rate::run(analysis, output);
+    revocation::run(analysis, output);
     call::run(analysis, output);
     annotation::run(analysis, output);
     version::run(analysis, output);

@@ -54,7 +54,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
 }
 
 /// The limits of the levels of the analysis, in their order: those that a server of the preset would give them.
-fn limits(analysis: &Analysis<'_>) -> Vec<LevelLimits> {
+pub(crate) fn limits(analysis: &Analysis<'_>) -> Vec<LevelLimits> {
     let division = SeatDivision::from(analysis.assumptions.preset);
     let by_name = plan(analysis).limits(&division, i64::from(analysis.assumptions.seats));
     analysis.levels.iter().map(|(_, level)| by_name.get(level.name()).copied().unwrap_or_default()).collect()

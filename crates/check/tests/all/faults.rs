@@ -1,10 +1,10 @@
-//! Sixty-seven faults, each put into a configuration in which nothing is wrong: every one is found, at the object that has it.
+//! Sixty-eight faults, each put into a configuration in which nothing is wrong: every one is found, at the object that has it.
 
 use evenkeel_api::decode::{Document, Node, parse_yaml};
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_api::{AnyObject, Preset, Version};
 use evenkeel_check::{
-    Assumptions, Call, Checked, ClassificationTest, Endpoint, Expectation, Located, Report, Request, Rule,
+    Assumptions, Borrowing, Call, Checked, ClassificationTest, Endpoint, Expectation, Located, Report, Request, Rule,
     SourceLocation, check_all,
 };
 
@@ -44,7 +44,7 @@ const EVERYTHING: &str = "nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*
                           resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]";
 
 #[rustfmt::skip] // a table
-const FAULTS: [(Edit, Rule, &str); 67] = [
+const FAULTS: [(Edit, Rule, &str); 68] = [
     // One object is wrong in itself.
     (Replace("matchingPrecedence: 1000", "matchingPrecedence: 10001"), Rule::InvalidObject, "tenants-flow"),
     (Replace("matchingPrecedence: 1000", "matchingPrecedence: -5"), Rule::InvalidObject, "tenants-flow"),
@@ -118,6 +118,7 @@ const FAULTS: [(Edit, Rule, &str); 67] = [
     (Replace("{name: tenants-flow}", "{name: tenants-flow, annotations: {evenkeel.dev/flow-weight: '2'}}"), Rule::UselessAnnotation, "tenants-flow"),
     (Replace("{name: tenants-flow}", "{name: tenants-flow, annotations: {evenkeel.dev/rate: 7000/s}}"), Rule::RateUnreachable, "tenants-flow"),
     (Replace("{name: tenants-flow}", "{name: tenants-flow, annotations: {evenkeel.dev/rate: 100000/m, evenkeel.dev/seats: '7'}}"), Rule::RateUnreachable, "tenants-flow"),
+    (Replace("{name: etl}, spec: {type: Limited", "{name: etl, annotations: {evenkeel.dev/revocable: 'true'}}, spec: {type: Limited"), Rule::RevocableInVain, "etl"),
     (Edit::Test("GET", "/healthz", "tenants-flow"), Rule::ClassificationTest, "a-test"),
 ];
 
@@ -224,6 +225,29 @@ fn objects_can_be_silenced() {
         1,
     );
     assert_eq!(rules(&other), [Rule::LendsEverything]);
+}
+
+/// LM-7: others have to be able to wait for seats of the level.
+#[test]
+fn revocable_levels_are_accused_where_no_request_can_ever_end() {
+    let in_vain = |edits: &[(&str, &str)], borrowing: Borrowing| {
+        let revocable = "{name: etl, annotations: {evenkeel.dev/revocable: 'true'}}, spec: {type: Limited";
+        let text = good().replacen("{name: etl}, spec: {type: Limited", revocable, 1);
+        let text = edits.iter().fold(text, |text, (from, to)| text.replacen(from, to, 1));
+        let documents = parse_yaml(text.as_bytes()).expect("YAML");
+        let objects: Vec<Located<'_>> = documents.iter().map(|document| located(&document.root)).collect();
+        let assumptions = Assumptions { borrowing, ..Assumptions::default() };
+        let report = check_all(Checked { objects: &objects, ..Checked::default() }, &assumptions);
+        let found = report.findings.into_iter().find(|finding| finding.rule == Rule::RevocableInVain);
+        found.map(|finding| finding.message.rsplit(": ").next().unwrap_or_default().to_owned())
+    };
+    let (keeps, nobody_lends) = (("lendablePercent: 50", "borrowingLimitPercent: 0"), ("lendablePercent: 25, ", ""));
+    assert_eq!(in_vain(&[], Borrowing::Immediate), None);
+    assert_eq!(in_vain(&[("lendablePercent: 50, ", "")], Borrowing::Immediate), None, "it borrows what tenants lend");
+    let why = |edits: &[(&str, &str)], borrowing| in_vain(edits, borrowing).expect("a finding");
+    assert!(why(&[], Borrowing::Periodic).contains("from time to time"));
+    assert!(why(&[keeps], Borrowing::Immediate).starts_with("it keeps all"));
+    assert!(why(&[nobody_lends], Borrowing::Immediate).starts_with("no other level lends"));
 }
 
 /// The same annotations where they mean something.
