@@ -71,7 +71,7 @@ pub mod observe;
 pub mod sockets;
 
 pub use config::Config;
-pub use evenkeel_identity::{RequestRules, RequestRulesError, RouteMatch};
+pub use evenkeel_identity::{AskedModel, RequestRules, RequestRulesError, RouteMatch};
 pub use fleet::FleetError;
 pub use gateway::{Drained, Gateway, Reconfigured, StartError};
 pub use identity::{ClientCertificate, Peer, Transport};

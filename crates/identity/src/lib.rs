@@ -36,4 +36,4 @@ pub use identification::{Identification, IdentityError};
 pub use key_server::{ConnectKeyServer, KeyResponse, KeyServer};
 pub use peer::{ClientCertificate, Peer, Transport};
 pub use peer_identity::{Denied, PeerIdentity};
-pub use request_rules::{RequestRules, RequestRulesError, RouteMatch, RoutedRequest, Target, set_path};
+pub use request_rules::{AskedModel, RequestRules, RequestRulesError, RouteMatch, RoutedRequest, Target, set_path};

@@ -227,7 +227,12 @@ impl Read {
             .find_map(|(user, group)| Some((values(user).next()?, values(group).collect())));
         let (user, groups) = named.map_or((basic_user, Vec::new()), |(user, groups)| (Some(user), groups));
         let question = Question::new(&method, &url, user, groups)?;
-        Ok(Question { headers: sent, ..question })
+        // Of several bodies curl makes one, which is no JSON.
+        let model = match self.bodies.as_slice() {
+            [body] if !self.is_get => model_of(body),
+            _ => None,
+        };
+        Ok(Question { headers: sent, model, ..question })
     }
 
     /// The headers that curl would send, except those that say something of curl itself. Malformed headers are left out, as by
@@ -249,6 +254,12 @@ impl Read {
         }
         headers
     }
+}
+
+/// The language model that a body names. One that is in a file is not read.
+fn model_of(body: &str) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_str(body).ok()?;
+    Some(body["model"].as_str()?.to_owned())
 }
 
 /// The user that a URL names before its host.

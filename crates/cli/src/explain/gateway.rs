@@ -24,6 +24,9 @@ pub(super) async fn explanation(gateway: &Server, question: &Question, from: IpA
         query += &format!("&header={}", encoded(&format!("{name}:{}", String::from_utf8_lossy(value.as_bytes()))));
     }
     query += &format!("&address={}", question.address.unwrap_or(from));
+    if let Some(model) = &question.model {
+        query += &format!("&model={}", encoded(model));
+    }
     json_page(gateway, ADMIN_PATH, &query).await
 }
 

@@ -100,6 +100,9 @@ pub(crate) struct Explain {
     /// A header of the request, as `NAME: VALUE`, for what matches by headers. May be given several times.
     #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = header, conflicts_with = "audit", help_heading = REQUEST)]
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// The language model that the body of the request names, for routes with `cost: tokens` [default: that of the body of a curl command].
+    #[arg(long, value_name = "NAME", conflicts_with = "audit", help_heading = REQUEST)]
+    model: Option<String>,
     /// The address that the request comes from, for identities and for what tells clients apart by address.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "audit", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = REQUEST)]
     from: IpAddr,
@@ -254,6 +257,7 @@ impl Explain {
         question.user = self.user.clone().or(question.user);
         question.groups.extend(self.groups.iter().cloned());
         question.headers.extend(self.headers.iter().cloned());
+        question.model = self.model.clone().or(question.model);
         Ok(vec![question])
     }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use evenkeel::User;
 use evenkeel_engine::implied_groups::ANONYMOUS;
+use evenkeel_gateway::AskedModel;
 use http::header::HOST;
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery};
@@ -27,6 +28,8 @@ pub(super) struct Question {
     pub(super) host: Option<Authority>,
     /// Where it came from, if it is known.
     pub(super) address: Option<IpAddr>,
+    /// The language model that its body names, if it is known.
+    pub(super) model: Option<String>,
 }
 
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
@@ -74,6 +77,7 @@ impl Question {
             headers: HeaderMap::new(),
             host: parts.authority,
             address: None,
+            model: None,
         })
     }
 
@@ -88,6 +92,9 @@ impl Question {
         let (mut parts, ()) = Request::new(()).into_parts();
         (parts.method, parts.uri, parts.headers) =
             (self.method.clone(), Uri::from(self.target.clone()), self.all_headers());
+        if let Some(model) = &self.model {
+            parts.extensions.insert(AskedModel::new(model));
+        }
         parts
     }
 

@@ -467,6 +467,36 @@ fn headers_and_addresses_count() {
     assert!(told.contains("write it as `NAME: VALUE`, for example `X-Plan: gold`"), "{told}");
 }
 
+/// LM-2: what matches by model is explained as the gateway decides it, which reads the model from the body.
+#[test]
+fn models_count() {
+    let folder = TempDir::new().unwrap();
+    let config = folder.path().join("evenkeel.yaml");
+    let form = "preset: llm\nlevels: {big: {share: 80}, rest: {share: 20}}\nmatch: [{model: org/Big-1, level: big}, {level: rest}]\n";
+    fs::write(&config, form).unwrap();
+    let config = config.to_str().unwrap();
+    let listen = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--concurrency", "20"];
+    let mut process =
+        Running::start(&[&["serve", "--config", config, "--upstream", "http://127.0.0.1:9"], &listen[..]].concat());
+    let admin = format!("http://{}", address_after(&process.line_with("ready: "), "admin on "));
+    let chat = "http://a.example/v1/chat/completions";
+    for (request, level) in [
+        (&["POST", "/v1/chat/completions", "--model", "org/Big-1"][..], "big"),
+        (&["POST", "/v1/chat/completions", "--model", "small"], "rest"),
+        (&["POST", "/v1/chat/completions"], "rest"),
+        (&["--", "curl", chat, "-d", "{\"model\":\"org/Big-1\"}"], "big"),
+        (&["--model", "small", "--", "curl", chat, "-d", "{\"model\":\"org/Big-1\"}"], "rest"),
+        (&["--", "curl", chat, "-d", "model=org/Big-1"], "rest"),
+        // No model is read from a body of another route.
+        (&["POST", "/files", "--model", "org/Big-1"], "rest"),
+    ] {
+        for source in [&["--config", config][..], &["--live", &admin, "--preset", "llm"]] {
+            let explained = json(&[source, request].concat());
+            assert_eq!(explained["priorityLevel"], level, "{request:?} {source:?}");
+        }
+    }
+}
+
 /// The seats are those of the service that host and path belong to.
 #[test]
 fn a_service_of_the_settings_has_seats_of_its_own() {

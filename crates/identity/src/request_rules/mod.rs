@@ -20,6 +20,7 @@ use evenkeel_engine::{RequestInfo, WorkEstimate};
 use http::Method;
 use http::request::Parts;
 
+pub use explain::AskedModel;
 pub use paths::{Target, set_path};
 pub use routed::RoutedRequest;
 

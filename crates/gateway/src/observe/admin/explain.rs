@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use evenkeel::identify::ClientAddress;
 use evenkeel_engine::User;
 use evenkeel_engine::digest::Query;
-use evenkeel_identity::{Identification, Peer, Transport};
+use evenkeel_identity::{AskedModel, Identification, Peer, Transport};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST};
 use http::request::Parts;
 use http::uri::Authority;
@@ -29,11 +29,13 @@ struct Question {
     headers: HeaderMap,
     /// The address that it comes from.
     address: IpAddr,
+    /// The model that its body names.
+    model: Option<AskedModel>,
 }
 
 /// How many groups a user may have, and how many headers a request. More than this do not fit into a request head either.
 const REPEATED_MAX: usize = 256;
-const USAGE: &str = "use ?method=GET&url=/path&user=NAME&group=GROUP&header=NAME:VALUE&address=ADDRESS, with percent-encoded values; `group` \
+const USAGE: &str = "use ?method=GET&url=/path&user=NAME&group=GROUP&header=NAME:VALUE&address=ADDRESS&model=NAME, with percent-encoded values; `group` \
                      and `header` may be repeated";
 
 /// Explains one request at a time: the clauses of thousands of flow schemas take some milliseconds, and explanations are not
@@ -78,7 +80,7 @@ pub(super) async fn explain(Extract(state): Extract<AdminState>, RawQuery(query)
 
 impl Question {
     fn read(query: Query<'_>) -> Result<Self, String> {
-        let (mut method, mut url, mut user, mut address) = (None, None, None, None);
+        let (mut method, mut url, mut user, mut address, mut model) = (None, None, None, None, None);
         let (mut groups, mut headers) = (Vec::new(), HeaderMap::new());
         for (name, value) in query.pairs() {
             let slot = match &*name {
@@ -86,6 +88,7 @@ impl Question {
                 "url" => &mut url,
                 "user" => &mut user,
                 "address" => &mut address,
+                "model" => &mut model,
                 "group" if groups.len() < REPEATED_MAX => {
                     groups.push(value.into_owned());
                     continue;
@@ -109,7 +112,8 @@ impl Question {
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("{method:?} is not a method"))?;
         let address = address.as_deref().map(|text| text.parse().map_err(|_| format!("{text:?} is not an IP address")));
         let address = address.transpose()?.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        Ok(Self { method, uri, user: User::new(user.unwrap_or_default(), groups), headers, address })
+        let model = model.map(|name: Cow<'_, str>| AskedModel::new(&name));
+        Ok(Self { method, uri, user: User::new(user.unwrap_or_default(), groups), headers, address, model })
     }
 
     /// The request as it would arrive. A trusted proxy says in its headers where it comes from.
@@ -125,6 +129,9 @@ impl Question {
         let peer = Peer { address: SocketAddr::new(self.address, 0), transport: Transport::Plain, certificate: None };
         let address = identification.of(peer).client_address(&parts.headers);
         parts.extensions.insert(ClientAddress::from(address));
+        if let Some(model) = &self.model {
+            parts.extensions.insert(model.clone());
+        }
         parts
     }
 }
@@ -156,6 +163,7 @@ mod tests {
         let told = read("url=/&header=X-Plan%3A%20gold&header=x-plan:tin&address=10.0.0.7").unwrap();
         let plans: Vec<_> = told.headers.get_all("x-plan").iter().map(HeaderValue::as_bytes).collect();
         assert_eq!((plans, told.address), (vec![&b"gold"[..], b"tin"], IpAddr::from([10, 0, 0, 7])));
+        assert_eq!(read("url=/&model=org%2FBig").unwrap().model, Some(AskedModel::new("org/Big")));
         let least = read("url=https://shop.example/orders").unwrap();
         assert_eq!((least.method, least.uri.path(), least.user), (Method::GET, "/orders", User::default()));
         assert_eq!((least.headers.len(), least.address), (0, IpAddr::V4(Ipv4Addr::LOCALHOST)));
