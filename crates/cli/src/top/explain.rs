@@ -51,6 +51,10 @@ fn of_level(level: &Level) -> Vec<Paragraph> {
     for (reason, rate) in &level.rejected {
         told.push(Paragraph { tone: Tone::Bad, text: rejections(reason, *rate) });
     }
+    if level.revoked > 0.0 {
+        let text = format!("{} requests are ended per second, because another level needs its own seats.", amount(level.revoked));
+        told.push(Paragraph { tone: Tone::Warn, text });
+    }
     let schemas: Vec<&str> = level.schemas.iter().map(|schema| schema.name.as_str()).collect();
     if !schemas.is_empty() {
         told.push(plain(format!("Requests come from {}.", listed("the flow schema", &schemas))));

@@ -61,6 +61,8 @@ pub struct LevelReading {
     pub dispatched: u64,
     /// How many requests were rejected, by reason.
     pub rejected: [(Rejection, u64); 6],
+    /// How many requests were ended because another level needed its own seats.
+    pub revoked: u64,
     /// How long requests waited that were started or gave up.
     pub waits: DurationCounts,
     /// How long requests ran, without watches.
@@ -202,6 +204,7 @@ impl LevelReading {
         }
         let (spans_ns, sum_ns, denominator) = metrics.ratios.seats.spans();
         let (long_running, long_running_rejected) = (metrics.long_running.running(), metrics.long_running.rejected());
+        let revoked = metrics.revoked;
         drop(listeners);
         let hits: HashMap<_, _> = hits.into_iter().collect();
         let reasons = [
@@ -231,6 +234,7 @@ impl LevelReading {
             max_long_running: controlled.max_long_running(),
             long_running_seats,
             dispatched,
+            revoked,
             rejected: [full, limit, time_out, cancelled, rate, (Rejection::TooManyLongRunning, long_running_rejected)],
             waits,
             executions,

@@ -106,6 +106,7 @@ impl Interval<'_> {
             wait_ms: durations(&before.waits, &after.waits),
             execution_ms: durations(&before.executions, &after.executions),
             dispatched: self.rate(before.dispatched, after.dispatched),
+            revoked: self.rate(before.revoked, after.revoked),
             rejected: rejected.filter(|(_, rate)| *rate > 0.0).collect(),
             utilisation: if is_exempt { None } else { utilised(before, after) },
             schemas,

@@ -68,6 +68,9 @@ pub struct Level {
     /// Requests rejected per second, by reason, as the metric `apiserver_flowcontrol_rejected_requests_total` names it.
     #[serde(skip_serializing_if = "is_default")]
     pub rejected: BTreeMap<String, f64>,
+    /// Requests ended per second because another level needed its own seats.
+    #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
+    pub revoked: f64,
     /// How much of its current limit the level used through the interval. `None` for a level without a limit.
     #[serde(skip_serializing_if = "is_default")]
     pub utilisation: Option<Utilisation>,

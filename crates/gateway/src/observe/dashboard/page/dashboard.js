@@ -266,7 +266,9 @@ function drawLevels(levels) {
     p99.className = level.waitMs && level.waitMs.p99 >= 10 ? "number warn" : "number";
     setText(started, number(level.dispatched));
     const reasons = Object.entries(level.rejected || {});
-    const why = reasons.map(([reason, rate]) => `${reason} ${number(rate)}`).join(", ");
+    // Requests that were let in and ended, for seats of another level.
+    const ended = level.revoked ? [["revoked", level.revoked]] : [];
+    const why = [...reasons, ...ended].map(([reason, rate]) => `${reason} ${number(rate)}`).join(", ");
     lost.replaceChildren(number(rejected(level)), ...(why ? [el("small", { title: why }, why)] : []));
     lost.className = reasons.length ? `number ${lossTone()}` : "number";
     const { min, mean, max } = level.utilisation || {};
