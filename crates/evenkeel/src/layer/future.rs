@@ -158,6 +158,11 @@ where
         self.held.poll_revoked(context)
     }
 
+    /// The permit of a request that has been let in, until its response is there.
+    pub fn permit(&self) -> Option<&Permit> {
+        self.held.permit.as_deref()
+    }
+
     /// Takes the seats away from a request that has been let in, to keep them for longer than this future. `None` if it
     /// waits, has its response, or takes no seats.
     pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {

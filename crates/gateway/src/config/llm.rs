@@ -16,6 +16,9 @@ use super::{Config, ResponseFormat, RouteConfig, Timeouts, WhenClientLeaves};
 pub struct LlmConfig {
     /// How much a token of a prompt counts that the server had in its cache, from 0 to 1.
     pub cached_token_weight: f64,
+    /// Whether the gateway changes requests: where a client of `OpenAI`'s chat or completions asks for a stream without its usage, the
+    /// gateway asks for it, and the client does not get it.
+    pub ask_for_usage: bool,
 }
 
 /// An API of language models: the path of its requests, and what they are about.
@@ -52,7 +55,7 @@ const REQUEST_BUFFER: usize = 1 << 20;
 
 impl Default for LlmConfig {
     fn default() -> Self {
-        Self { cached_token_weight: 0.1 }
+        Self { cached_token_weight: 0.1, ask_for_usage: false }
     }
 }
 

@@ -73,6 +73,7 @@ pub(super) enum Key {
     Response,
     Role,
     Stream,
+    StreamOptions,
     /// A name for a description of tools, which is not a prompt and may have any names inside.
     Tools,
     Type,
@@ -150,6 +151,7 @@ impl Key {
             b"response" => Self::Response,
             b"role" => Self::Role,
             b"stream" => Self::Stream,
+            b"stream_options" => Self::StreamOptions,
             b"tools" | b"functions" | b"metadata" | b"response_format" | b"text" => Self::Tools,
             b"type" => Self::Type,
             b"usage" => Self::Usage,
@@ -166,9 +168,13 @@ impl JsonScan {
         (self.state, self.depth, self.text_length, self.is_cut) = (State::Value, 0, 0, false);
     }
 
+    /// Whether all documents that have begun are complete.
+    pub(super) fn is_between_documents(&self) -> bool {
+        self.depth == 0 && self.state == State::Value
+    }
+
     /// Whether it has met something that it does not understand.
-    #[cfg(test)]
-    fn is_lost(&self) -> bool {
+    pub(super) fn is_lost(&self) -> bool {
         self.state == State::Lost
     }
 

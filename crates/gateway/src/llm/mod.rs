@@ -10,9 +10,12 @@ mod token_count;
 mod token_meter;
 mod token_totals;
 mod usage;
+mod usage_filter;
+mod usage_request;
 
 pub(crate) use llm_service::LlmService;
 pub(crate) use request_facts::RequestFacts;
 pub(crate) use token_count::{Tokens, whole};
 pub(crate) use token_meter::{LlmRequest, TokenSource};
 pub(crate) use token_totals::TokenSeries;
+pub(crate) use usage_request::{ASKS_FOR_USAGE, place_to_ask};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use evenkeel::cost::{CostMeter, CountCost, Counted};
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body::Frame;
@@ -13,6 +13,7 @@ use http_body::Frame;
 use super::llm_service::LlmService;
 use super::request_facts::RequestFacts;
 use super::token_count::{TokenCount, Tokens};
+use super::usage_filter::UsageFilter;
 
 /// A request to a language model. It goes with the request to the flow control, and to the logs.
 pub(crate) struct LlmRequest {
@@ -21,6 +22,8 @@ pub(crate) struct LlmRequest {
     prompt_bytes: u64,
     cached_weight: f64,
     user: Box<str>,
+    /// Whether the gateway has asked for the usage of its stream. Its client has not, and does not get it.
+    asks_for_usage: bool,
     /// The tokens that it has taken so far, once a response has begun.
     tokens: Mutex<Option<Tokens>>,
 }
@@ -34,6 +37,8 @@ struct TokenMeter {
     request: Arc<LlmRequest>,
     count: TokenCount,
     stage: Stage,
+    /// For a stream with usage that its client has not asked for.
+    filter: Option<Box<UsageFilter>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,13 +69,28 @@ impl LlmRequest {
             prompt_bytes,
             cached_weight,
             user: user.into(),
+            asks_for_usage: false,
             tokens: Mutex::default(),
         }
+    }
+
+    /// The gateway asks for the usage of its stream.
+    pub(crate) fn asking_for_usage(self) -> Self {
+        Self { asks_for_usage: true, ..self }
     }
 
     /// The tokens that it has taken so far; `None` if there is no response.
     pub(crate) fn tokens(&self) -> Option<Tokens> {
         *self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its client has left before there was a response, while the server worked on it: it has cost its prompt.
+    pub(crate) fn leave_before_response(&self) -> f64 {
+        let rates = self.service.learnt.rates(&self.facts.model, &self.user);
+        #[expect(clippy::cast_precision_loss, reason = "exact up to some petabytes")]
+        let tokens = Tokens { prompt: self.prompt_bytes as f64 * rates.per_prompt_byte, ..Tokens::default() };
+        self.set_tokens(tokens);
+        tokens.cost(self.cached_weight)
     }
 
     fn set_tokens(&self, tokens: Tokens) {
@@ -90,7 +110,7 @@ impl CountCost for TokenSource {
     fn arrive(&self, parts: &Parts) -> Option<Box<dyn CostMeter>> {
         let request = Arc::clone(parts.extensions.get::<Arc<LlmRequest>>()?);
         let count = TokenCount::new(&request.service.learnt, &request.facts, &request.user, request.prompt_bytes);
-        Some(Box::new(TokenMeter { request, count, stage: Stage::Asked }))
+        Some(Box::new(TokenMeter { request, count, stage: Stage::Asked, filter: None }))
     }
 }
 
@@ -120,6 +140,11 @@ impl CostMeter for TokenMeter {
         self.stage = Stage::Generating;
         let is_encoded = headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity");
         let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::to_str).and_then(Result::ok).unwrap_or_default();
+        // A stream that says how long it is cannot get shorter.
+        let may_filter = self.request.asks_for_usage && !is_encoded && !headers.contains_key(CONTENT_LENGTH);
+        if may_filter && content_type.starts_with("text/event-stream") {
+            self.filter = Some(Box::new(UsageFilter::new()));
+        }
         self.count.begin_response(content_type, is_encoded);
         self.request.set_tokens(self.count.tokens());
         Counted::InAll(self.cost())
@@ -129,6 +154,10 @@ impl CostMeter for TokenMeter {
         let Some(data) = frame.data_ref().filter(|_| self.stage == Stage::Generating) else { return Counted::Nothing };
         if !self.count.feed(data) {
             return Counted::Nothing;
+        }
+        if let Some(filter) = &mut self.filter {
+            let passed = filter.pass(data.clone());
+            *frame = Frame::data(passed);
         }
         let tokens = self.count.tokens();
         self.request.set_tokens(tokens);

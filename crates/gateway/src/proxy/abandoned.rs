@@ -2,7 +2,8 @@
 //!
 //! A seat stands for the upstream's work, so it stays taken until the upstream is done, whatever the client does. A request that
 //! is dropped while an upstream works on it is left to the worker. The worker waits for the upstream and discards its response,
-//! or cancels the request and keeps the seat for as long as the request was expected to run.
+//! or cancels the request and keeps the seat for as long as the request was expected to run. Requests of language models that are
+//! cancelled keep no seats: servers stop generating at once, and clients are charged for the tokens.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -89,15 +90,25 @@ impl Abandoned {
             }
             return;
         }
-        let Some(counted) = self.count_if_at_upstream(exchange) else { return };
         match exchange.on_leave() {
             OnLeave::Wait(_) => {
-                exchange.note_client_left();
-                self.send(Work::Request(Box::new(future), Rc::clone(exchange), counted));
+                if let Some(counted) = self.count_if_at_upstream(exchange) {
+                    exchange.note_client_left();
+                    self.send(Work::Request(Box::new(future), Rc::clone(exchange), counted));
+                }
             }
             OnLeave::Cancel(started) => {
-                if let Some(permit) = Pin::new(&mut future).take_permit() {
+                if let Some(counted) = self.count_if_at_upstream(exchange)
+                    && let Some(permit) = Pin::new(&mut future).take_permit()
+                {
                     self.send(Work::Seats(permit, started, exchange.timeouts.response, counted));
+                }
+            }
+            OnLeave::Stop(request) => {
+                if exchange.is_at_upstream()
+                    && let Some(permit) = future.permit()
+                {
+                    permit.set_cost(request.leave_before_response());
                 }
             }
         }
@@ -108,17 +119,22 @@ impl Abandoned {
         if !body.has_permit() {
             return;
         }
-        let Some(counted) = self.count_if_at_upstream(exchange) else { return };
         match exchange.on_leave() {
             OnLeave::Wait(_) => {
-                exchange.note_client_left();
-                self.send(Work::Response(body, Rc::clone(exchange), counted));
+                if let Some(counted) = self.count_if_at_upstream(exchange) {
+                    exchange.note_client_left();
+                    self.send(Work::Response(body, Rc::clone(exchange), counted));
+                }
             }
             OnLeave::Cancel(started) => {
-                if let Some(permit) = Pin::new(&mut body).take_permit() {
+                if let Some(counted) = self.count_if_at_upstream(exchange)
+                    && let Some(permit) = Pin::new(&mut body).take_permit()
+                {
                     self.send(Work::Seats(permit, started, exchange.timeouts.response, counted));
                 }
             }
+            // What its client has got is charged already.
+            OnLeave::Stop(_) => {}
         }
     }
 
@@ -160,7 +176,7 @@ impl Patience {
             let cancelled = poll_fn(|context| match (work.as_mut().poll(context), exchange.on_leave()) {
                 (Poll::Ready(()), _) => Poll::Ready(None),
                 (Poll::Pending, OnLeave::Cancel(started)) => Poll::Ready(Some(started)),
-                (Poll::Pending, OnLeave::Wait(_)) => Poll::Pending,
+                (Poll::Pending, OnLeave::Wait(_) | OnLeave::Stop(_)) => Poll::Pending,
             });
             if let Some(started) = cancelled.await {
                 tokio::time::sleep(self.times.remaining(started)).await;

@@ -10,7 +10,7 @@ use evenkeel_engine::digest::DigestError;
 use evenkeel_identity::{RouteMatch, Target};
 use http::request::Parts;
 
-use crate::config::{Preflights, RouteTimeouts};
+use crate::config::{Preflights, RouteTimeouts, WhenClientLeaves};
 use crate::identity::Denied;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{Failure, is_grpc, is_preflight};
@@ -99,6 +99,12 @@ impl<'a> Arrival<'a> {
     pub(crate) fn counts_tokens(&self, connection: &Connection) -> bool {
         let Ok(digested) = &self.digested else { return false };
         connection.worker.rules.counts_tokens(digested.extra) && self.user.is_ok()
+    }
+
+    /// Whether the upstream is to stop working on it when its client leaves.
+    pub(crate) fn ends_with_client(&self, connection: &Connection) -> bool {
+        let Ok(digested) = &self.digested else { return false };
+        connection.worker.rules.when_client_leaves(digested.extra, || false) == WhenClientLeaves::Cancel
     }
 
     /// The model that the request is for is its namespace (LM-2).

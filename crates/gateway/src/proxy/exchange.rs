@@ -2,12 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::config::{RouteTimeouts, Timeouts};
 use crate::http1::HeadFlags;
+use crate::llm::LlmRequest;
 use crate::observe::spans::SpanIds;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
@@ -87,12 +89,14 @@ enum UpstreamProgress {
 }
 
 /// How a request is treated at the upstream when its client leaves.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum OnLeave {
     /// The upstream is waited for. It works on the request since then, where that is measured.
     Wait(Option<Started>),
     /// The request is cancelled, and its seats stay taken for as long as it was expected to run.
     Cancel(Started),
+    /// The request is cancelled, and its seats are free at once: its client pays for what has been generated, not for the seats.
+    Stop(Arc<LlmRequest>),
 }
 
 /// More interim responses than this are not kept for a client that does not read them.
@@ -211,7 +215,7 @@ impl Exchange {
     }
 
     pub(crate) fn on_leave(&self) -> OnLeave {
-        self.upstream.borrow().on_leave
+        self.upstream.borrow().on_leave.clone()
     }
 
     /// The request was cancelled at the upstream in a way that ends the connection or the stream, so no response follows.

@@ -90,6 +90,8 @@ pub(crate) struct ClientWire {
     pub(crate) owes_continue: bool,
     /// Whether the client has closed its sending half, and still reads.
     pub(crate) is_half_closed: bool,
+    /// Whether the client may close its sending half and still wait for the response to the current request.
+    pub(crate) may_half_close: bool,
     /// When the current request was complete, by the worker's clock.
     pub(crate) asked_at: u64,
     /// Fires when it is time to see whether a client that has sent far ahead is still there.
@@ -224,6 +226,20 @@ impl RequestBody {
     /// The bytes that have been received before the request asks for a seat.
     pub(crate) fn received(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |open| &open.ahead.data)
+    }
+
+    /// Whether all of it has been received.
+    pub(crate) fn is_received(&self) -> bool {
+        self.0.as_ref().is_none_or(|open| matches!(open.ahead.end, Some(Ok(_))))
+    }
+
+    /// Puts some bytes into what has been received.
+    pub(crate) fn insert(&mut self, at: usize, more: &[u8]) {
+        let Some(open) = &mut self.0 else { return };
+        let rest = open.ahead.data.split_off(at);
+        open.ahead.data.reserve(more.len() + rest.len());
+        open.ahead.data.extend_from_slice(more);
+        open.ahead.data.extend_from_slice(&rest);
     }
 
     /// Whether nothing of the body has been read, so that it can be sent to another upstream.
@@ -460,6 +476,7 @@ impl ClientWire {
             decoder: Decoder::EMPTY,
             owes_continue: false,
             is_half_closed: false,
+            may_half_close: true,
             asked_at: 0,
             hangup_check: None,
             body_reader: None,

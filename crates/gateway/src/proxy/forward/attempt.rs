@@ -254,7 +254,7 @@ impl Attempts {
         self.exchange.note_sent(&picked.upstream);
         let in_flight = picked.begin();
         match self.exchange.on_leave() {
-            OnLeave::Wait(_) => in_flight,
+            OnLeave::Wait(_) | OnLeave::Stop(_) => in_flight,
             OnLeave::Cancel(started) => in_flight.timed(&self.connection.worker.service_times, started),
         }
     }

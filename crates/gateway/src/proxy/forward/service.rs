@@ -25,7 +25,7 @@ use super::trailers::TrailerGuard;
 use crate::config::WhenClientLeaves;
 use crate::http1::HeadFlags;
 use crate::identity::Denied;
-use crate::llm::TokenSource;
+use crate::llm::{LlmRequest, TokenSource};
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{ErrorResponses, Failure, is_grpc};
 use crate::proxy::exchange::{Exchange, Inbound, OnLeave};
@@ -166,7 +166,10 @@ fn prepare(admitted: AdmittedRequest<PoolRequest, RouteMatch>) -> Result<Attempt
     }
     let is_grpc = || flags.has(HeadFlags::TYPE) && is_grpc(&parts.headers);
     if connection.worker.rules.when_client_leaves(admitted.extra, is_grpc) == WhenClientLeaves::Cancel {
-        exchange.set_on_leave(OnLeave::Cancel(Started::now(&user.name, parts.uri.path())));
+        exchange.set_on_leave(match parts.extensions.get::<Arc<LlmRequest>>() {
+            Some(request) => OnLeave::Stop(Arc::clone(request)),
+            None => OnLeave::Cancel(Started::now(&user.name, parts.uri.path())),
+        });
     }
     connection.identity.sanitize_headers(&mut parts.headers, &user);
     if let Some(path) = new_path {

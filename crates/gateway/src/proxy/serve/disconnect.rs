@@ -12,7 +12,8 @@ const AHEAD_MAX: usize = 16 * 1024;
 /// How often a client that has run so far ahead is looked at: nothing of what it sends is read meanwhile.
 const HANGUP_CHECK_PERIOD: Duration = Duration::from_millis(250);
 /// A client that closes its sending half this soon after its request has nothing more to say, and waits for the response.
-/// A client that closes later has given up: nothing else tells a connection that is half closed from one that is closed.
+/// A client that closes later has given up, and so has one whose requests end with their clients: nothing else tells a connection that is half
+/// closed from one that is closed.
 const HALF_CLOSE_MAX: Duration = Duration::from_millis(100);
 
 /// Whether the client has disconnected. Bytes that it sends meanwhile are kept, up to a limit.
@@ -24,7 +25,7 @@ pub(super) fn has_left(client: &mut ClientWire, timer: &Rc<CoarseTimer>, context
         let Poll::Ready(read) = client.wire.poll_fill(context) else { return false };
         client.wake_body_reader();
         match read {
-            Ok(0) if is_soon(client, timer) => client.is_half_closed = true,
+            Ok(0) if client.may_half_close && is_soon(client, timer) => client.is_half_closed = true,
             Ok(0) | Err(_) => return true,
             Ok(_) => {}
         }

@@ -237,6 +237,7 @@ impl Serving {
         let exchange = Exchange::new(id, arrival.timeouts(&connection), record);
         let mut total = worker.timer.timeout(arrival.total_after(&connection));
         let inbound = self.inbound(&parts, framing, &exchange);
+        self.client.borrow_mut().may_half_close = !arrival.ends_with_client(&connection);
         let mut waiting = WaitingHttp1Client { client: &self.client, exchange: &exchange, worker, total: &mut total };
         let response = match pass_on(arrival, parts, inbound, &mut waiting).await {
             Ok(response) => response,

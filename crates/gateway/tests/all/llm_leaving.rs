@@ -1,0 +1,135 @@
+//! Clients of language models that leave: their generations end, nobody else waits for their seats, and they are charged for what they took.
+
+use crate::support;
+
+use std::net::SocketAddr;
+
+use evenkeel_gateway::Config;
+use support::client::{Client, get};
+use support::upstream::{Upstream, has_more};
+use support::{Running, eventually, start};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// An event of a stream.
+const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n";
+
+/// One seat for everybody. Nothing but an end of the client ends a request in time for a test.
+fn settings(upstream: SocketAddr) -> Config {
+    let text = format!(
+        "preset: llm\nlisten: [{{address: 127.0.0.1:0}}]\nupstreams: [{{url: http://{upstream}}}]\nworkers: 1\nconcurrency: 1\n\
+         admin: {{address: '127.0.0.1:0', hosts: [shop.example]}}"
+    );
+    Config::parse("evenkeel.yaml", &text).unwrap()
+}
+
+/// Begins a stream unless the model is silent, and tells which requests came and which of their connections were closed.
+async fn upstream() -> (Upstream, UnboundedReceiver<&'static str>) {
+    let (tells, told) = unbounded_channel();
+    let upstream = Upstream::new(move |mut client, _| {
+        let tells = tells.clone();
+        async move {
+            while has_more(&mut client).await {
+                let is_silent = client.answer().await.text().contains("silent");
+                let _ = tells.send("asked");
+                if !is_silent {
+                    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream";
+                    client.send(&format!("{head}\r\n\r\n{:x}\r\n{EVENT}\r\n", EVENT.len())).await;
+                }
+                client.rest().await;
+                let _ = tells.send("closed");
+            }
+        }
+    });
+    (upstream.await, told)
+}
+
+/// A client that has asked for this model.
+async fn asking(address: SocketAddr, model: &str) -> Client {
+    let mut client = Client::connect(address).await;
+    let body =
+        format!("{{\"model\":\"{model}\",\"stream\":true,\"messages\":[{{\"content\":\"{}\"}}]}}", "x".repeat(400));
+    let length = body.len();
+    let head = format!("POST /v1/chat/completions HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {length}\r\n\r\n");
+    client.send(&format!("{head}{body}")).await;
+    client
+}
+
+fn waiting(running: &Running) -> usize {
+    running.gateway.flow().status().iter().map(|level| level.waiting).sum()
+}
+
+/// The sum of the series that begin so.
+async fn metric(running: &Running, begin: &str) -> f64 {
+    let page = get(running.gateway.admin_address().unwrap(), "/metrics", "").await.text();
+    let lines = page.lines().filter(|line| line.starts_with(begin));
+    lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+}
+
+/// Closing a connection and resetting it come to the same: what ends with its client ends as soon as the client has closed (LM preset,
+/// `whenClientLeaves: cancel`).
+const WAYS: [fn(Client); 2] = [drop, Client::reset];
+
+#[tokio::test]
+async fn generation_ends_with_its_client_and_the_seat_is_free_at_once() {
+    let (upstream, mut told) = upstream().await;
+    let running = start(settings(upstream.address)).await;
+    for leave in WAYS {
+        for model in ["silent", "talking"] {
+            let mut client = asking(running.address, model).await;
+            assert_eq!(told.recv().await, Some("asked"));
+            if model == "talking" {
+                assert!(client.head().await.starts_with("HTTP/1.1 200"));
+            }
+            let next = asking(running.address, "silent").await;
+            eventually("the next one waits", || waiting(&running) == 1).await;
+            leave(client);
+            // The end of the one and the beginning of the other: their connections are different ones.
+            let mut events = [told.recv().await.unwrap(), told.recv().await.unwrap()];
+            events.sort_unstable();
+            assert_eq!(events, ["asked", "closed"], "{model}");
+            leave(next);
+            assert_eq!(told.recv().await, Some("closed"));
+            running.no_seat_is_taken().await;
+        }
+    }
+    assert_eq!(
+        metric(&running, "evenkeel_requests_abandoned_total").await,
+        0.0,
+        "no seat was kept for somebody who had left"
+    );
+    running.done().await;
+}
+
+#[tokio::test]
+async fn nothing_is_generated_for_a_client_that_has_left_its_place_in_the_line() {
+    let (upstream, mut told) = upstream().await;
+    let running = start(settings(upstream.address)).await;
+    let first = asking(running.address, "silent").await;
+    assert_eq!(told.recv().await, Some("asked"));
+    for leave in WAYS {
+        let second = asking(running.address, "silent").await;
+        eventually("it waits", || waiting(&running) == 1).await;
+        leave(second);
+        eventually("it has left the line", || waiting(&running) == 0).await;
+    }
+    drop(first);
+    assert_eq!(told.recv().await, Some("closed"));
+    running.no_seat_is_taken().await;
+    assert!(told.try_recv().is_err(), "the server was asked for somebody who had left");
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_prompt_that_was_sent_is_charged_to_a_client_that_leaves_before_the_first_token() {
+    let (upstream, mut told) = upstream().await;
+    let running = start(settings(upstream.address)).await;
+    let client = asking(running.address, "silent").await;
+    assert_eq!(told.recv().await, Some("asked"));
+    drop(client);
+    assert_eq!(told.recv().await, Some("closed"));
+    running.no_seat_is_taken().await;
+    // The body has some 480 bytes, four of which are taken for a token.
+    let tokens = metric(&running, "evenkeel_llm_tokens_total{kind=\"prompt\"").await;
+    assert!((115.0..125.0).contains(&tokens), "{tokens}");
+    running.done().await;
+}
