@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method};
 
 use crate::http1::{Decoded, Decoder, HeadLimits, HeadMemory, RequestHead, ResponseHead};
-use crate::llm::{RequestFacts, Tokens};
+use crate::llm::{ASKS_FOR_USAGE, RequestFacts, Tokens, UsageFilter, place_to_ask};
 use crate::net::proxy_protocol::Header;
 
 /// The result of reading everything that arrived on a connection.
@@ -106,6 +106,18 @@ pub fn tokens<'a>(content_type: &str, pieces: impl Iterator<Item = &'a [u8]> + C
     let facts = RequestFacts::read(&whole);
     let Tokens { prompt, cached, output } = Tokens::of_response(&facts, content_type, pieces);
     (facts.model.into(), [prompt, cached, output])
+}
+
+/// What a client gets of a stream that arrives in these pieces, if the gateway has asked for its usage.
+pub fn without_usage<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut filter = UsageFilter::new();
+    pieces.flat_map(|piece| filter.pass(Bytes::copy_from_slice(piece))).collect()
+}
+
+/// The body of a request for a chat that asks for the usage of its stream, if the gateway asks for it.
+pub fn asking_for_usage(body: &[u8]) -> Option<Vec<u8>> {
+    let at = place_to_ask("/v1/chat/completions", body)?;
+    Some([&body[..at], ASKS_FOR_USAGE, &body[at..]].concat())
 }
 
 type Head = (String, HeaderMap, Decoder, bool);

@@ -27,6 +27,9 @@ pub(super) trait JsonVisitor {
     /// A value that is no container, at one of the paths that are short enough.
     fn scalar(&mut self, path: &[Key], value: Scalar<'_>);
 
+    /// An object or an array begins, at one of the paths that are short enough.
+    fn container(&mut self, _path: &[Key]) {}
+
     /// A document has ended.
     fn end_document(&mut self) {}
 }
@@ -257,8 +260,12 @@ impl JsonScan {
         match byte {
             b' ' | b'\t' | b'\r' | b'\n' | b',' => {}
             b'"' => self.begin_text(State::Text(Escape::None)),
-            b'{' => self.open(true),
-            b'[' => self.open(false),
+            b'{' | b'[' => {
+                if let Some(path) = self.path.get(..self.depth) {
+                    visitor.container(path);
+                }
+                self.open(byte == b'{');
+            }
             b']' => self.close(false, visitor),
             b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => {
                 self.begin_text(State::Literal);

@@ -18,4 +18,6 @@ pub(crate) use request_facts::RequestFacts;
 pub(crate) use token_count::{Tokens, whole};
 pub(crate) use token_meter::{LlmRequest, TokenSource};
 pub(crate) use token_totals::TokenSeries;
+#[cfg(feature = "fuzzing")]
+pub(crate) use usage_filter::UsageFilter;
 pub(crate) use usage_request::{ASKS_FOR_USAGE, place_to_ask};

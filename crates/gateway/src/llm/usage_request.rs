@@ -31,9 +31,13 @@ impl JsonVisitor for StreamWishes {
     fn scalar(&mut self, path: &[Key], value: Scalar<'_>) {
         match path {
             [Key::Stream] => self.is_stream = value == Scalar::Bool(true),
-            [Key::StreamOptions, ..] => self.has_options = true,
+            [Key::StreamOptions] => self.has_options = true,
             _ => {}
         }
+    }
+
+    fn container(&mut self, path: &[Key]) {
+        self.has_options |= path == [Key::StreamOptions];
     }
 
     fn end_document(&mut self) {
@@ -54,6 +58,7 @@ mod tests {
             ),
             (r#"{"stream":true,"stream_options":{"include_usage":false}}"#, ""),
             (r#"{"stream":true,"stream_options":null}"#, ""),
+            (r#"{"stream":true,"stream\u005foptions":{}}"#, ""),
             (r#"{"stream":false}"#, ""),
             (r#"{"model":"m"}"#, ""),
             (r#"{"stream":true"#, ""),
