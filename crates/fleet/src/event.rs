@@ -55,8 +55,7 @@ pub enum MemberEvent {
         /// The seats that it had before.
         before: u64,
     },
-    /// What the seats of this instance come from has changed. The state machine does not report it, since it has no time between
-    /// events.
+    /// What this instance lives on has changed. The state machine does not tell of it: it knows no time between events.
     FootingChanged {
         /// What the seats come from now.
         footing: Footing,

@@ -59,11 +59,11 @@ pub trait FleetInstance: LoadSource + Send + Sync + 'static {
     /// was stopped does not get here in time.
     fn allow(&self, allowance: Allowance);
 
-    /// Reports an event, for logs and metrics.
+    /// Something has happened, for logs and metrics.
     fn tell(&self, event: MemberEvent);
 }
 
-/// The state of an instance in its fleet.
+/// How an instance stands in its fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FleetStatus {
@@ -265,7 +265,7 @@ impl<I: FleetInstance> Driver<I> {
             while let Some(event) = self.member.poll_event() {
                 self.instance.tell(event);
             }
-            // The loss of seats by leaving has to take effect too.
+            // What leaving takes away has to take effect too.
             self.allow();
             let status = FleetStatus::of(&self.member, self.call_time);
             self.status.send_if_modified(|told| std::mem::replace(told, status.clone()) != status);

@@ -71,8 +71,8 @@ impl Objects {
         self
     }
 
-    /// The objects as they would govern if those of the mode `audit` did: each in the place of the object that it names, or in
-    /// addition. `None` if no object has that mode.
+    /// What would govern if those of the mode `audit` did, each in the place of the object that it names, or as another one; `None` if none has
+    /// that mode.
     pub fn audited(&self) -> Option<Self> {
         let of_levels = self.priority_levels.iter().any(|level| !governs(&level.metadata));
         let of_schemas = self.flow_schemas.iter().any(|schema| !governs(&schema.metadata));

@@ -191,7 +191,7 @@ impl FlowStamps {
     }
 }
 
-/// The key of a flow in the table, where 0 is a free place.
+/// The name of a flow in the table, where 0 is nobody.
 #[inline]
 fn named(flow: u64) -> u64 {
     if flow == 0 { 1 } else { flow }

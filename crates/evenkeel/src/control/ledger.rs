@@ -205,7 +205,7 @@ impl SharedLedger {
         }
     }
 
-    /// Grants seats to all levels whose requests may start now, and gives the lock back.
+    /// Grants seats to all whose requests may start now, and gives the lock back.
     fn settle(&self, mut state: MutexGuard<'_, LedgerState>, handover: &mut Handover) {
         if !state.is_changing {
             while let Some((index, granted)) = state.ledger.grant_next() {

@@ -115,7 +115,7 @@ impl Exchange {
         self.events
     }
 
-    /// The counts of writes to etcd, and how many messages were lost.
+    /// What was written to etcd, and how many messages were lost.
     pub(super) fn counts(&self) -> (EtcdCounts, u64) {
         (self.etcd.counts().since(self.counts_before), self.lost)
     }

@@ -148,7 +148,7 @@ impl LevelAccounts {
         self.ledgers().rates.get(schema).map(|ledger| *ledger.counts()).unwrap_or_default()
     }
 
-    /// A copy of all counts and sums; `None` if nothing is counted.
+    /// What is counted of all of them; `None` if nothing is.
     pub(crate) fn sample(&self, level: &str) -> Option<AccountSample> {
         let ledgers = self.ledgers();
         if ledgers.rates.is_empty() && ledgers.costs.is_empty() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evenkeel_fleet::{FleetStatus, Footing, MemberEvent};
 
-/// The state of an instance in its fleet. [`FlowControl::fleet_state`](crate::FlowControl::fleet_state) gives it.
+/// How an instance stands in its fleet. [`FlowControl::fleet_state`](crate::FlowControl::fleet_state) gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FleetState {

@@ -42,7 +42,7 @@ pub(super) struct HeldRequest {
     pub(super) exchange: Rc<Exchange>,
     /// Gets the headers before and after, when the request has its seat.
     pub(super) started: oneshot::Sender<Started>,
-    /// Resolves to the status of the response, if Envoy reports it.
+    /// Tells the status of the response, if Envoy says it.
     pub(super) responded: oneshot::Receiver<StatusCode>,
 }
 

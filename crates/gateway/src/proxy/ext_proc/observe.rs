@@ -18,7 +18,7 @@ use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::serve::normalize_head;
 
-/// The head of a request that Envoy describes.
+/// The head of a request that Envoy tells of.
 struct ToldHead<'a> {
     headers: &'a HeaderMap,
     client: String,
@@ -90,7 +90,7 @@ impl HeadSource for ToldHead<'_> {
     fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.get_all(name).iter();
         let value = values.next()?.to_str().ok()?;
-        // With several values, it is not known which one the service would use.
+        // Nobody knows which of several values the service would go by.
         values.next().is_none().then_some(value)
     }
 

@@ -44,16 +44,16 @@ pub(super) struct RequestStream {
 
 /// How far a request is.
 struct Course {
-    /// `None` when the response has come.
+    /// None when the response has come.
     future: Option<Pin<Box<HeldFuture>>>,
-    /// `None` when the request has its seat, or will not get one.
+    /// None when the request has its seat, or will not get one.
     started: Option<oneshot::Receiver<Started>>,
-    /// `None` when the response has come.
+    /// None when the response has come.
     responded: Option<oneshot::Sender<StatusCode>>,
     asks_for_response: bool,
 }
 
-/// The next event of a request.
+/// What a request has come to.
 enum Next {
     Started(Started),
     /// Before the request has started, the flow control responds; after that, the upstream.
@@ -164,8 +164,7 @@ impl RequestStream {
             worker.metrics.ext_proc_request(ExtProcOutcome::Left);
             note_left(arrived.elapsed());
         } else if let (Some(respond), Some(future)) = (course.responded, course.future) {
-            // A response whose status Envoy does not report counts as a good one: a request that is merely dropped would count as
-            // failed.
+            // What Envoy does not tell counts as a good response: a request that is merely dropped would count as one that failed.
             let _ = respond.send(StatusCode::OK);
             response_under_way = future.await.ok().map(Box::new);
         }

@@ -83,7 +83,7 @@ fn all_of(headers: &HeaderMap, except: &[HeaderName]) -> HeaderMutation {
     }
 }
 
-/// The mutation that makes the headers `after` from `before`; `None` if they are the same.
+/// What makes these headers from those. None if they are the same.
 fn difference(before: &HeaderMap, after: &HeaderMap) -> Option<HeaderMutation> {
     let mut mutation = HeaderMutation::default();
     for name in before.keys().filter(|name| !after.contains_key(*name)) {
