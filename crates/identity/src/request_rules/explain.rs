@@ -29,13 +29,8 @@ impl AskedModel {
 impl RequestRules {
     /// Explains where a request of this user with this head would go at this moment, and why. Nothing is counted, and nothing changes.
     ///
-<<<<<<< HEAD
     /// Flow schemas see the same of it as of a real request: also its headers, and its
-    /// [`ClientAddress`](evenkeel::identify::ClientAddress).
-=======
-    /// Flow schemas see what they see of a request on its way in: also its headers, and its
     /// [`ClientAddress`](evenkeel::identify::ClientAddress). Where routes count tokens, they see the [`AskedModel`].
->>>>>>> 1e4fba65 (explain: know the language model of a request)
     pub fn explain(&self, flow: &FlowControl, user: &User, mut parts: Parts) -> Result<Explanation, DigestError> {
         let target = self.target(&mut parts);
         let head = PartsHead::new(&parts);
