@@ -108,7 +108,7 @@ pub fn tokens<'a>(content_type: &str, pieces: impl Iterator<Item = &'a [u8]> + C
     (facts.model.into(), [prompt, cached, output])
 }
 
-/// What a client gets of a stream that arrives in these pieces, if the gateway has asked for its usage.
+/// The bytes that a client gets of a stream that arrives in these pieces, if the gateway has asked for its usage.
 pub fn without_usage<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut filter = UsageFilter::new();
     pieces.flat_map(|piece| filter.pass(Bytes::copy_from_slice(piece))).collect()

@@ -26,12 +26,12 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     }
 }
 
-/// Whether others may use seats of this level.
+/// Whether other levels may use seats of this level.
 fn lends(level: &PriorityLevelConfiguration, limits: &LevelLimits) -> bool {
     level.spec.limited.is_some() && limits.nominal > limits.min
 }
 
-/// Why nothing that others wait for can be on a seat of the level, and what to do; `None` if it can.
+/// Why no other level can wait for a seat of this one, and what to do; `None` if one can.
 fn why_in_vain(
     analysis: &Analysis<'_>,
     level: &PriorityLevelConfiguration,

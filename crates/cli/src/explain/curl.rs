@@ -227,7 +227,7 @@ impl Read {
             .find_map(|(user, group)| Some((values(user).next()?, values(group).collect())));
         let (user, groups) = named.map_or((basic_user, Vec::new()), |(user, groups)| (Some(user), groups));
         let question = Question::new(&method, &url, user, groups)?;
-        // Of several bodies curl makes one, which is no JSON.
+        // curl joins several bodies into one, which is not JSON.
         let model = match self.bodies.as_slice() {
             [body] if !self.is_get => model_of(body),
             _ => None,
@@ -256,7 +256,7 @@ impl Read {
     }
 }
 
-/// The language model that a body names. One that is in a file is not read.
+/// The language model that a body names. A body in a file is not read.
 fn model_of(body: &str) -> Option<String> {
     let body: serde_json::Value = serde_json::from_str(body).ok()?;
     Some(body["model"].as_str()?.to_owned())

@@ -28,7 +28,7 @@ pub(super) struct Question {
     pub(super) host: Option<Authority>,
     /// Where it came from, if it is known.
     pub(super) address: Option<IpAddr>,
-    /// The language model that its body names, if it is known.
+    /// The language model that the body of the request names, if it is known.
     pub(super) model: Option<String>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct LlmRequest {
     prompt_bytes: u64,
     cached_weight: f64,
     user: Box<str>,
-    /// Whether the gateway has asked for the usage of its stream. Its client has not, and does not get it.
+    /// Whether the gateway has asked for the usage of its stream. The client has not asked, and does not get it.
     asks_for_usage: bool,
     /// The tokens that it has taken so far, once a response has begun.
     tokens: Mutex<Option<Tokens>>,
@@ -37,7 +37,7 @@ struct TokenMeter {
     request: Arc<LlmRequest>,
     count: TokenCount,
     stage: Stage,
-    /// For a stream with usage that its client has not asked for.
+    /// The filter of a stream with usage that its client has not asked for.
     filter: Option<Box<UsageFilter>>,
 }
 
@@ -84,7 +84,7 @@ impl LlmRequest {
         *self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its client has left before there was a response, while the server worked on it: it has cost its prompt.
+    /// The client has left before there was a response, while the server worked on the request: the request costs its prompt.
     pub(crate) fn leave_before_response(&self) -> f64 {
         let rates = self.service.learnt.rates(&self.facts.model, &self.user);
         #[expect(clippy::cast_precision_loss, reason = "exact up to some petabytes")]
@@ -140,7 +140,7 @@ impl CostMeter for TokenMeter {
         self.stage = Stage::Generating;
         let is_encoded = headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity");
         let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::to_str).and_then(Result::ok).unwrap_or_default();
-        // A stream that says how long it is cannot get shorter.
+        // A stream with a declared length cannot get shorter.
         let may_filter = self.request.asks_for_usage && !is_encoded && !headers.contains_key(CONTENT_LENGTH);
         if may_filter && content_type.starts_with("text/event-stream") {
             self.filter = Some(Box::new(UsageFilter::new()));

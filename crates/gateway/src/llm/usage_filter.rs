@@ -4,9 +4,10 @@ use bytes::{Bytes, BytesMut};
 
 use super::json_scan::{JsonScan, JsonVisitor, Key, Scalar};
 
-/// Drops the event of a stream of OpenAI that has nothing but usage: a line of data without choices. All others pass as they are.
+/// Drops the event of a stream of OpenAI that has nothing but usage: a line of data without choices. All other events pass
+/// unchanged.
 ///
-/// A line is held until it is known to have a choice. Most come in one piece, and are looked at where they are.
+/// A line is held until it is known to have a choice. Most lines come in one piece, and are read without a copy.
 #[derive(Debug)]
 pub(crate) struct UsageFilter {
     line: Line,
@@ -14,9 +15,9 @@ pub(crate) struct UsageFilter {
     seen: Seen,
     /// The beginning of the current line, if it may have to be dropped.
     held: BytesMut,
-    /// What passes of the current piece.
+    /// The part of the current piece that the client gets.
     passed: BytesMut,
-    /// Whether the last line was dropped: the blank line that ends its event goes too.
+    /// Whether the last line was dropped: the blank line that ends its event is dropped too.
     drops_blank: bool,
 }
 
@@ -28,7 +29,7 @@ enum Line {
     Passes,
 }
 
-/// What the current line has.
+/// The fields that the current line has.
 #[derive(Debug, Default)]
 struct Seen {
     has_choice: bool,
@@ -36,13 +37,13 @@ struct Seen {
 }
 
 const DATA: &[u8] = b"data:";
-/// Events with usage alone are shorter than this.
+/// A longer line passes: events with usage alone are shorter.
 const HELD_MAX: usize = 4096;
 
 // === impl UsageFilter ===
 
 impl UsageFilter {
-    /// For a stream that is about to begin.
+    /// A filter for a stream that is about to begin.
     pub(crate) fn new() -> Self {
         Self {
             line: Line::Undecided(0),
@@ -54,7 +55,7 @@ impl UsageFilter {
         }
     }
 
-    /// What of the next piece of the stream its client gets, with what was held before.
+    /// The bytes that the client gets after the next piece of the stream: bytes that were held, and the piece without usage.
     pub(crate) fn pass(&mut self, piece: Bytes) -> Bytes {
         let mut is_whole = self.held.is_empty();
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
@@ -68,7 +69,7 @@ impl UsageFilter {
         self.passed.split().freeze()
     }
 
-    /// Takes a part of one line. Returns false if it was dropped.
+    /// Reads a part of one line. Returns false if the part was dropped.
     fn pass_part(&mut self, part: &[u8]) -> bool {
         let ends = part.ends_with(b"\n");
         let Line::Undecided(read) = self.line else {
@@ -106,7 +107,7 @@ impl UsageFilter {
         !is_usage
     }
 
-    /// Reads what is held from there on. Returns whether the line may still be one with usage alone.
+    /// Reads the held bytes from there on. Returns whether the line may still have usage alone.
     fn read(&mut self, from: usize) -> bool {
         let known = self.held.len().min(DATA.len());
         if self.held[..known] != DATA[..known] || self.held.len() > HELD_MAX {
@@ -163,9 +164,9 @@ mod tests {
         let usage_first = USAGE.replace("\"choices\":[],", "").replace("\n\n", "\r\n\r\n");
         assert_eq!(filtered([TEXT.as_bytes(), usage_first.as_bytes(), DONE.as_bytes()]), format!("{TEXT}{DONE}"));
         for others in [
-            // Usage beside text is no event of its own.
+            // An event with usage and text is kept.
             TEXT.replace("null", "{\"completion_tokens\":1}"),
-            // What a content filter says first.
+            // The first event of a content filter.
             "data: {\"choices\":[],\"prompt_filter_results\":[]}\n\n".to_owned(),
             "data: {\"error\":{\"message\":\"usage\"}}\n\n: comment\nevent: x\n\n".to_owned(),
             "data: [DONE]".to_owned(),

@@ -1,11 +1,11 @@
-//! Asks servers for the usage of a stream whose client has not, where the operator allows that (LM-3).
+//! Asks servers for the usage of a stream if the client has not asked and the operator allows it (LM-3).
 
 use super::json_scan::{JsonScan, JsonVisitor, Key, Scalar};
 
-/// What is put behind the first brace of a request.
+/// The field that is inserted behind the first brace of a request.
 pub(crate) const ASKS_FOR_USAGE: &[u8] = br#""stream_options":{"include_usage":true},"#;
 
-/// What a request says of its stream.
+/// The fields of a request that concern its stream.
 #[derive(Debug, Default)]
 struct StreamWishes {
     is_stream: bool,
@@ -13,9 +13,9 @@ struct StreamWishes {
     documents: usize,
 }
 
-/// Where in a whole body that goes, if the request is for a stream whose usage comes only if somebody asks for it.
+/// Where [`ASKS_FOR_USAGE`] is inserted into a complete body, if the request is for a stream that has usage only on request.
 ///
-/// Chat and completions of `OpenAI` are such. A client that says anything of `stream_options` has decided itself.
+/// Chat and completions of `OpenAI` have such streams. A request with `stream_options` is left as the client wrote it.
 pub(crate) fn place_to_ask(path: &str, body: &[u8]) -> Option<usize> {
     if !path.ends_with("/completions") {
         return None;

@@ -133,7 +133,7 @@ impl Abandoned {
                     self.send(Work::Seats(permit, started, exchange.timeouts.response, counted));
                 }
             }
-            // What its client has got is charged already.
+            // The part that the client has received is charged already.
             OnLeave::Stop(_) => {}
         }
     }

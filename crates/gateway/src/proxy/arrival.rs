@@ -101,7 +101,7 @@ impl<'a> Arrival<'a> {
         connection.worker.rules.counts_tokens(digested.extra) && self.user.is_ok()
     }
 
-    /// Whether the upstream is to stop working on it when its client leaves.
+    /// Whether the upstream is to stop working on the request when its client leaves.
     pub(crate) fn ends_with_client(&self, connection: &Connection) -> bool {
         let Ok(digested) = &self.digested else { return false };
         connection.worker.rules.when_client_leaves(digested.extra, || false) == WhenClientLeaves::Cancel

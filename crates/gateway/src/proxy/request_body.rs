@@ -228,12 +228,12 @@ impl RequestBody {
         self.0.as_ref().map_or(&[], |open| &open.ahead.data)
     }
 
-    /// Whether all of it has been received.
+    /// Whether the whole body has been received.
     pub(crate) fn is_received(&self) -> bool {
         self.0.as_ref().is_none_or(|open| matches!(open.ahead.end, Some(Ok(_))))
     }
 
-    /// Puts some bytes into what has been received.
+    /// Inserts bytes into the received part of the body.
     pub(crate) fn insert(&mut self, at: usize, more: &[u8]) {
         let Some(open) = &mut self.0 else { return };
         let rest = open.ahead.data.split_off(at);

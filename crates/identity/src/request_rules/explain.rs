@@ -11,7 +11,7 @@ use http::request::Parts;
 
 use super::RequestRules;
 
-/// The model that a request is for, among its extensions: what its body would say (LM-2).
+/// An extension of a request: the language model that its body names (LM-2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedModel(String);
 

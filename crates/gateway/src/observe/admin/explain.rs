@@ -29,7 +29,7 @@ struct Question {
     headers: HeaderMap,
     /// The address that it comes from.
     address: IpAddr,
-    /// The model that its body names.
+    /// The model that the body of the request names.
     model: Option<AskedModel>,
 }
 

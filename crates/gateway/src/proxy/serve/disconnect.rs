@@ -11,9 +11,9 @@ use crate::timeouts::CoarseTimer;
 const AHEAD_MAX: usize = 16 * 1024;
 /// How often a client that has run so far ahead is looked at: nothing of what it sends is read meanwhile.
 const HANGUP_CHECK_PERIOD: Duration = Duration::from_millis(250);
-/// A client that closes its sending half this soon after its request has nothing more to say, and waits for the response.
-/// A client that closes later has given up, and so has one whose requests end with their clients: nothing else tells a connection that is half
-/// closed from one that is closed.
+/// A client that closes its sending half this soon after its request has nothing more to say, and waits for the response. A
+/// client that closes later has given up, and so has one whose requests end with their clients: a half-closed connection cannot
+/// be told from a closed one in any other way.
 const HALF_CLOSE_MAX: Duration = Duration::from_millis(100);
 
 /// Whether the client has disconnected. Bytes that it sends meanwhile are kept, up to a limit.

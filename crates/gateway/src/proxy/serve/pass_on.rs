@@ -111,7 +111,7 @@ fn read_llm(
         && let Some(place) = place_to_ask(parts.uri.path(), body.received())
     {
         body.insert(place, ASKS_FOR_USAGE);
-        // What is compressed could neither be counted nor filtered.
+        // A compressed response could be neither counted nor filtered.
         parts.headers.remove(ACCEPT_ENCODING);
         return Arc::new(request.asking_for_usage());
     }

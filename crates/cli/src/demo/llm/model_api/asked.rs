@@ -1,4 +1,4 @@
-//! `Asked`: what a request asks a model for.
+//! `Asked`: the content of a request to a model.
 
 use serde_json::Value;
 
@@ -12,19 +12,19 @@ pub(crate) struct Asked {
     pub(crate) model: String,
     pub(crate) is_stream: bool,
     pub(super) usage: UsageReport,
-    /// Who asks, as far as the body says; else nothing.
+    /// The user that the body names; empty if it names none.
     pub(crate) tenant: String,
     pub(crate) prompt_tokens: usize,
-    /// How many of these the server has read before.
+    /// How many tokens of the prompt are in the server's cache.
     pub(crate) cached_tokens: usize,
     pub(crate) tokens: usize,
-    /// The name of a tool, if the request has some: the response calls it.
+    /// The name of the request's first tool, if it has tools: the response calls it.
     pub(super) tool: Option<String>,
 }
 
-/// How long a response is that has no limit.
+/// The length of a response without a limit, in tokens.
 const TOKENS: usize = 64;
-/// A model that never says how many tokens a response has, and one that has read half of every prompt before.
+/// The names of two models: one never reports usage, the other has half of every prompt in its cache.
 const WITHOUT_USAGE: &str = "no-usage";
 const CACHED: &str = "cached";
 

@@ -7,7 +7,7 @@ mod whole;
 
 pub(super) use asked::Asked;
 
-/// An API.
+/// An API of language models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ModelApi {
     Chat,
@@ -18,7 +18,7 @@ pub(super) enum ModelApi {
     OllamaChat,
     OllamaGenerate,
     OllamaEmbed,
-    /// The older of the two.
+    /// The older of Ollama's two APIs for embeddings.
     OllamaEmbeddings,
 }
 
@@ -56,7 +56,7 @@ impl ModelApi {
     }
 }
 
-/// So many tokens.
+/// A text of so many tokens.
 fn words(tokens: usize) -> String {
     "word ".repeat(tokens)
 }

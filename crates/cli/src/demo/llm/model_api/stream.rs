@@ -1,4 +1,4 @@
-//! Streams: how they begin, their pieces, and how they end.
+//! Streams of responses: their beginning, their pieces and their end.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ impl Asked {
         }
     }
 
-    /// Some tokens of a stream, after so many others; the first of it have something that the others have not.
+    /// The next tokens of a stream, after `before` others. The first piece of a stream has fields of its own.
     pub(crate) fn stream_piece(&self, tokens: usize, before: usize) -> String {
         let (is_first, so_far) = (before == 0, before + tokens);
         let text = words(tokens);

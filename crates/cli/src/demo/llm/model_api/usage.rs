@@ -9,7 +9,7 @@ use super::{Asked, ModelApi};
 pub(super) enum UsageReport {
     Nowhere,
     AtTheEnd,
-    /// And in each chunk of a stream, as vLLM does if it is asked.
+    /// At the end and in each chunk of a stream, as vLLM does on request.
     InEachChunk,
 }
 

@@ -1,4 +1,4 @@
-//! Responses that are no streams.
+//! Responses that are not streams.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{Asked, ID, ModelApi, words};
 // === impl Asked ===
 
 impl Asked {
-    /// A response that is no stream.
+    /// A response that is not a stream.
     pub(crate) fn response(&self, tokens: usize) -> Value {
         let (text, usage) = (words(tokens), self.usage(tokens));
         let model = &self.model;
@@ -58,7 +58,7 @@ impl Asked {
                "output": [{"id": "m", "type": "message", "role": "assistant", "status": status, "content": content}]})
     }
 
-    /// A line of Ollama; with the number of tokens, the last one.
+    /// A line of Ollama; the last line has the number of tokens.
     pub(super) fn ollama(&self, text: &str, tokens: Option<usize>) -> Value {
         let mut line = json!({"model": self.model, "created_at": "2026-01-01T00:00:00Z", "done": tokens.is_some()});
         if self.api == ModelApi::OllamaChat {
