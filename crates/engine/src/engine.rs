@@ -460,7 +460,7 @@ impl<T, O: ObserveLevels> EngineLevels<T, O> {
         let Some(ledger) = ledger else { return Some(found.level.arrive(now, request, payload, told)) };
         let account = &mut LedgerAccount { ledger, level: id.index() };
         let arrival = found.level.arrive_by_grant(now, request, payload, told, account);
-        self.hand_over(now, effects);
+        self.start_granted(now, effects);
         Some(arrival)
     }
 
@@ -478,12 +478,12 @@ impl<T, O: ObserveLevels> EngineLevels<T, O> {
         let Some(ledger) = ledger else { return Some(event(&mut found.level, told)) };
         let account = &mut LedgerAccount { ledger, level: id.index() };
         let result = found.level.by_grant(now, Granted::default(), account, |level| event(level, told));
-        self.hand_over(now, effects);
+        self.start_granted(now, effects);
         Some(result)
     }
 
     /// Starts requests on seats that an event has left free, wherever they wait (LB-3).
-    fn hand_over<E: EngineEffects<T>>(&mut self, now: Instant, effects: &mut E) {
+    fn start_granted<E: EngineEffects<T>>(&mut self, now: Instant, effects: &mut E) {
         let Some(ledger) = &mut self.ledger else { return };
         while let Some((index, granted)) = ledger.grant_next() {
             let account = &mut LedgerAccount { ledger: &mut *ledger, level: index };
@@ -549,6 +549,6 @@ impl<T, O: ObserveLevels, E: EngineEffects<T>> Levels for LevelsWithEffects<'_, 
             level.begin_grants(now, widest, told, &mut LedgerAccount { ledger: &mut ledger, level: index });
         }
         self.levels.ledger = Some(ledger);
-        self.levels.hand_over(now, self.effects);
+        self.levels.start_granted(now, self.effects);
     }
 }

@@ -6,14 +6,14 @@ use crate::queue_set::RequestId;
 #[derive(Debug, Default)]
 pub(super) struct LongRunning {
     /// By the slots of the requests; shorter than that while there are none, so that ordinary requests cost nothing.
-    slots: Vec<Slot>,
+    slots: Vec<RequestState>,
     /// The seats of those that have started.
     seats: i64,
 }
 
 /// The request in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Slot {
+enum RequestState {
     /// The request is not long-running, or is gone.
     #[default]
     Other,
@@ -28,26 +28,26 @@ enum Slot {
 impl LongRunning {
     /// A long-running request has to wait.
     pub(super) fn wait(&mut self, id: RequestId, seats: u32) {
-        self.set(id, Slot::Waiting(seats));
+        self.set(id, RequestState::Waiting(seats));
     }
 
     /// A long-running request has started without having waited.
     pub(super) fn start(&mut self, id: RequestId, seats: u32) {
-        self.set(id, Slot::Started(seats));
+        self.set(id, RequestState::Started(seats));
         self.seats += i64::from(seats);
     }
 
     /// Any request has started.
     #[inline]
     pub(super) fn started(&mut self, id: RequestId) {
-        if let Some(Slot::Waiting(seats)) = self.slots.get(id.slot()).copied() {
+        if let Some(RequestState::Waiting(seats)) = self.slots.get(id.slot()).copied() {
             self.start(id, seats);
         }
     }
 
     /// Any request that has started has so many seats from now on.
     pub(super) fn resize(&mut self, id: RequestId, seats: u32) {
-        if let Some(Slot::Started(held)) = self.slots.get_mut(id.slot()) {
+        if let Some(RequestState::Started(held)) = self.slots.get_mut(id.slot()) {
             self.seats += i64::from(seats) - i64::from(*held);
             *held = seats;
         }
@@ -57,14 +57,14 @@ impl LongRunning {
     #[inline]
     pub(super) fn ended(&mut self, id: RequestId) {
         let Some(slot) = self.slots.get_mut(id.slot()) else { return };
-        if let Slot::Started(seats) = std::mem::take(slot) {
+        if let RequestState::Started(seats) = std::mem::take(slot) {
             self.seats -= i64::from(seats);
         }
     }
 
     /// Whether it is a long-running request that waits.
     pub(super) fn is_waiting(&self, id: RequestId) -> bool {
-        matches!(self.slots.get(id.slot()), Some(Slot::Waiting(_)))
+        matches!(self.slots.get(id.slot()), Some(RequestState::Waiting(_)))
     }
 
     /// The seats that long-running requests hold.
@@ -72,9 +72,9 @@ impl LongRunning {
         self.seats
     }
 
-    fn set(&mut self, id: RequestId, slot: Slot) {
+    fn set(&mut self, id: RequestId, slot: RequestState) {
         if self.slots.len() <= id.slot() {
-            self.slots.resize(id.slot() + 1, Slot::Other);
+            self.slots.resize(id.slot() + 1, RequestState::Other);
         }
         if let Some(place) = self.slots.get_mut(id.slot()) {
             *place = slot;

@@ -56,9 +56,9 @@ impl Estimator {
             return WorkEstimate::seats(cap::effective(circumstances.level_cap, limit));
         };
         match &*request.verb {
-            "list" => list::estimate(config, list::Kind::List, request, query, circumstances),
+            "list" => list::estimate(config, list::ListKind::List, request, query, circumstances),
             "watch" if config.watch_costs_like_list => {
-                list::estimate(config, list::Kind::Watch, request, query, circumstances)
+                list::estimate(config, list::ListKind::Watch, request, query, circumstances)
             }
             "create" | "update" | "patch" | "delete" => mutating::estimate(config, request, circumstances),
             _ => WorkEstimate::seats(config.seats_min),

@@ -6,7 +6,7 @@ use crate::{RequestInfo, WorkEstimate};
 
 /// The kind of request that is estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ListKind {
     List,
     Watch,
 }
@@ -32,14 +32,14 @@ struct Load {
 
 pub(super) fn estimate(
     config: &EstimatorConfig,
-    kind: Kind,
+    kind: ListKind,
     request: &RequestInfo<'_>,
     query: Query<'_>,
     circumstances: &Circumstances<'_>,
 ) -> WorkEstimate {
     let seats_max = cap::effective(circumstances.level_cap, config.list_seats_max);
     let Ok(options) = ListOptions::decode(query) else { return WorkEstimate::seats(seats_max) };
-    if kind == Kind::Watch && !begins_with_existing_objects(&options) {
+    if kind == ListKind::Watch && !begins_with_existing_objects(&options) {
         return WorkEstimate::seats(config.seats_min);
     }
     let source = source(kind, &options, circumstances.consistent_reads_from_cache);
@@ -111,7 +111,7 @@ fn begins_with_existing_objects(options: &ListOptions<'_>) -> bool {
 }
 
 /// Where the objects come from (WE-9).
-fn source(kind: Kind, options: &ListOptions<'_>, consistent_reads_from_cache: bool) -> Source {
+fn source(kind: ListKind, options: &ListOptions<'_>, consistent_reads_from_cache: bool) -> Source {
     let version = &*options.resource_version;
     let is_from_storage = match &*options.resource_version_match {
         "NotOlderThan" => false,
@@ -120,5 +120,5 @@ fn source(kind: Kind, options: &ListOptions<'_>, consistent_reads_from_cache: bo
         "" => version.is_empty() && !consistent_reads_from_cache,
         _ => true,
     };
-    if kind == Kind::List && is_from_storage { Source::Storage } else { Source::Cache }
+    if kind == ListKind::List && is_from_storage { Source::Storage } else { Source::Cache }
 }

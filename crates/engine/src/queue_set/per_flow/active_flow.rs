@@ -31,7 +31,7 @@ pub(super) struct ActiveFlow {
     pub(super) weight: u16,
     pub(super) pace: Pace,
     /// The heap that the flow is in while it waits.
-    pub(super) standing: Standing,
+    pub(super) standing: FlowStanding,
 }
 
 /// How long the requests of a flow hold their seats (PF-10).
@@ -46,7 +46,7 @@ pub(super) enum Pace {
 
 /// Which seats a flow that waits may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum FlowStanding {
     /// Any seat: nothing of the flow runs, or its requests are quick.
     Open,
     /// Only seats that are not kept for newcomers (PF-10).
@@ -79,7 +79,7 @@ impl ActiveFlow {
             first_seats: 0,
             weight: weight.max(1),
             pace,
-            standing: Standing::Open,
+            standing: FlowStanding::Open,
         }
     }
 

@@ -25,7 +25,7 @@ mod waiting;
 
 use std::hint::black_box;
 
-use active_flow::{ActiveFlow, Pace, Standing, learnt};
+use active_flow::{ActiveFlow, FlowStanding, Pace, learnt};
 use crowd::Crowd;
 use flow_table::FlowTable;
 use heap::{FlowHeap, HeapEntry};
@@ -44,7 +44,7 @@ use crate::{Flow, SeatSeconds, WorkEstimate};
 #[derive(Debug)]
 pub(super) struct PerFlow {
     /// `None` while there are to be no queues.
-    limits: Option<Limits>,
+    limits: Option<QueueLimits>,
     queue_length_limit: i64,
     now: Instant,
     flows: FlowTable,
@@ -78,7 +78,7 @@ pub(super) struct PerFlow {
 
 /// How many requests may wait (PF-7).
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct QueueLimits {
     level: u64,
     flow: u64,
 }
@@ -180,15 +180,15 @@ impl PerFlow {
 
     /// Which seats a flow may take for a request of so many.
     #[inline]
-    fn standing(&self, flow: &ActiveFlow, seats: u32) -> Standing {
+    fn standing(&self, flow: &ActiveFlow, seats: u32) -> FlowStanding {
         if flow.running == 0 {
-            Standing::Open
+            FlowStanding::Open
         } else if flow.seats + u64::from(seats) > self.flow_seats_max {
-            Standing::Full
+            FlowStanding::Full
         } else if flow.pace == Pace::Quick {
-            Standing::Open
+            FlowStanding::Open
         } else {
-            Standing::Held
+            FlowStanding::Held
         }
     }
 
@@ -209,9 +209,9 @@ impl PerFlow {
             self.slow_down(queue);
         }
         match self.standing(self.flows.get(queue), seats) {
-            Standing::Open => Some(0),
-            Standing::Held => Some(self.newcomers.kept()),
-            Standing::Full => None,
+            FlowStanding::Open => Some(0),
+            FlowStanding::Held => Some(self.newcomers.kept()),
+            FlowStanding::Full => None,
         }
     }
 
@@ -267,11 +267,11 @@ impl PerFlow {
     }
 
     #[inline]
-    fn heap_of(&mut self, standing: Standing) -> &mut FlowHeap {
+    fn heap_of(&mut self, standing: FlowStanding) -> &mut FlowHeap {
         match standing {
-            Standing::Open => &mut self.ready,
-            Standing::Held => &mut self.held,
-            Standing::Full => &mut self.full,
+            FlowStanding::Open => &mut self.ready,
+            FlowStanding::Held => &mut self.held,
+            FlowStanding::Full => &mut self.full,
         }
     }
 
@@ -391,7 +391,7 @@ impl TurnOrder for PerFlow {
             self.queue_length_limit = queue_length_limit;
             let length = u64::try_from(queue_length_limit).unwrap_or(0);
             let of = |queues: usize| u64::try_from(queues).unwrap_or(u64::MAX).saturating_mul(length);
-            Limits { level: of(deal.deck()), flow: of(deal.hand()) }
+            QueueLimits { level: of(deal.deck()), flow: of(deal.hand()) }
         });
         // Running requests keep the same rules while there are to be no queues.
         if let Some(flow_limits) = queuing.map(|queuing| queuing.flow_limits)
@@ -528,7 +528,7 @@ impl TurnOrder for PerFlow {
         let flow = self.flows.get(queue);
         let is_head = flow.first == slot;
         // A request behind a wide one may need fewer seats.
-        let has_to_leave_seats = is_head && flow.standing != Standing::Open;
+        let has_to_leave_seats = is_head && flow.standing != FlowStanding::Open;
         let ends_turn = is_head && self.turn == Some(queue);
         if ends_turn {
             self.turn = None;

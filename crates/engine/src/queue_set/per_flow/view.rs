@@ -4,7 +4,7 @@ use super::super::requests::{Links, NO_SLOT, is_queue};
 use super::super::turn_order::InspectQueues;
 use super::super::{ActiveFlowView, Outlook, QueueView, ReadingBounds};
 use super::PerFlow;
-use super::active_flow::{ActiveFlow, Standing, key_of};
+use super::active_flow::{ActiveFlow, FlowStanding, key_of};
 use crate::{Flow, SeatSeconds};
 
 /// How many units of a key make a unit of seat-seconds.
@@ -44,11 +44,11 @@ impl PerFlow {
         };
         let cost = key_of(own.map_or(self.estimate, |own| own.estimate), flow.weight()) as f64;
         let target = key as f64 + f64::from(in_queue) * cost;
-        let standing = own.map_or(Standing::Open, |own| self.standing(own, 1));
+        let standing = own.map_or(FlowStanding::Open, |own| self.standing(own, 1));
         let kept = self.newcomers.kept();
         // Flows that have to leave seats free do not start before one that need not.
         let passes =
-            |queue: &u32| kept > 0 && standing == Standing::Open && self.flows.get(*queue).standing != standing;
+            |queue: &u32| kept > 0 && standing == FlowStanding::Open && self.flows.get(*queue).standing != standing;
         let others = self.waiting_flows().filter(|queue| Some(*queue) != number && !passes(queue));
         let others = others.map(|queue| self.flows.get(queue));
         let before = others.map(|other| {
@@ -60,9 +60,9 @@ impl PerFlow {
             in_queue: in_queue as usize,
             in_queue_max: limits.flow,
             ahead: f64::from(in_queue) + before.sum::<f64>(),
-            kept: if standing == Standing::Held { kept } else { 0 },
-            passes_others: standing == Standing::Open,
-            is_at_flow_limit: standing == Standing::Full,
+            kept: if standing == FlowStanding::Held { kept } else { 0 },
+            passes_others: standing == FlowStanding::Open,
+            is_at_flow_limit: standing == FlowStanding::Full,
         })
     }
 }
