@@ -35,7 +35,7 @@ impl KnownLevels {
                 let mut old = before.listeners();
                 let mut core = before.lock();
                 let now = core.at(now);
-                let metrics = old.metrics.hand_over(core.queue_set(), now);
+                let metrics = old.metrics.carry_over(core.queue_set(), now);
                 drop(core);
                 let mut new = level.listeners();
                 new.metrics = metrics;

@@ -74,7 +74,7 @@ impl Wakers {
     #[inline(never)]
     fn wake_somebody(mut self) {
         if !self.handover.is_empty() {
-            self.hand_over();
+            self.start_granted();
         }
         let Some(first) = self.first else { return };
         if self.others.is_empty() {
@@ -86,7 +86,7 @@ impl Wakers {
 
     /// Starts requests of other levels on the seats that they were granted.
     #[cold]
-    fn hand_over(&mut self) {
+    fn start_granted(&mut self) {
         while let Some(grant) = self.handover.next() {
             let Grant { level, .. } = &grant;
             level.lock().start_granted(&grant, self);

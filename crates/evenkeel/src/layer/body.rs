@@ -22,7 +22,7 @@ pin_project! {
     #[derive(Debug)]
     pub struct FlowBody<B> {
         #[pin]
-        kind: Kind<B>,
+        kind: BodyKind<B>,
         held: Held,
         // The place of an upgraded connection among the long-running requests. It ends with the connection, and not with
         // the body, which has ended already.
@@ -31,9 +31,9 @@ pin_project! {
 }
 
 pin_project! {
-    #[project = KindProjection]
+    #[project = BodyKindProjection]
     #[derive(Debug)]
-    enum Kind<B> {
+    enum BodyKind<B> {
         Service { #[pin] body: B },
         Own { text: Bytes },
     }
@@ -131,7 +131,7 @@ impl<B: Body> FlowBody<B> {
         } else {
             held
         };
-        Self { kind: Kind::Service { body }, held, upgraded: None }
+        Self { kind: BodyKind::Service { body }, held, upgraded: None }
     }
 }
 
@@ -169,8 +169,8 @@ impl<B> FlowBody<B> {
     /// The body of the service; none if the layer has responded itself.
     pub fn service_body_mut(&mut self) -> Option<&mut B> {
         match &mut self.kind {
-            Kind::Service { body } => Some(body),
-            Kind::Own { .. } => None,
+            BodyKind::Service { body } => Some(body),
+            BodyKind::Own { .. } => None,
         }
     }
 
@@ -181,7 +181,7 @@ impl<B> FlowBody<B> {
 
     /// A short text instead.
     pub(crate) fn own(text: Bytes) -> Self {
-        Self { kind: Kind::Own { text }, held: Held::default(), upgraded: None }
+        Self { kind: BodyKind::Own { text }, held: Held::default(), upgraded: None }
     }
 }
 
@@ -197,15 +197,15 @@ impl<B: Body<Data = Bytes>> Body for FlowBody<B> {
         let end = this.held.revoked_end;
         if end != RevokedEnd::GoesOn && this.held.poll_revoked(context).is_ready() {
             // The service's part of the response is dropped, and with it its work; the seats are given back.
-            this.kind.set(Kind::Own { text: Bytes::new() });
+            this.kind.set(BodyKind::Own { text: Bytes::new() });
             *this.held = Held::default();
             return Poll::Ready((end == RevokedEnd::Event).then(|| Ok(Frame::data(LAST_EVENT))));
         }
         match this.kind.as_mut().project() {
-            KindProjection::Own { text } => {
+            BodyKindProjection::Own { text } => {
                 Poll::Ready((!text.is_empty()).then(|| Ok(Frame::data(std::mem::take(text)))))
             }
-            KindProjection::Service { mut body } => {
+            BodyKindProjection::Service { mut body } => {
                 // Taken out meanwhile, so that a body that panics gives the seats back before the panic goes on.
                 let held = std::mem::take(this.held);
                 let mut frame = body.as_mut().poll_frame(context);
@@ -234,21 +234,21 @@ impl<B: Body<Data = Bytes>> Body for FlowBody<B> {
 
     fn is_end_stream(&self) -> bool {
         match &self.kind {
-            Kind::Service { body } => body.is_end_stream(),
-            Kind::Own { text } => text.is_empty(),
+            BodyKind::Service { body } => body.is_end_stream(),
+            BodyKind::Own { text } => text.is_empty(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Service { body } => body.size_hint(),
-            Kind::Own { text } => SizeHint::with_exact(text.len() as u64),
+            BodyKind::Service { body } => body.size_hint(),
+            BodyKind::Own { text } => SizeHint::with_exact(text.len() as u64),
         }
     }
 }
 
 impl<B: Default> Default for FlowBody<B> {
     fn default() -> Self {
-        Self { kind: Kind::Service { body: B::default() }, held: Held::default(), upgraded: None }
+        Self { kind: BodyKind::Service { body: B::default() }, held: Held::default(), upgraded: None }
     }
 }

@@ -217,7 +217,7 @@ impl LevelMetrics {
     }
 
     /// Hands the numbers to a new level of the same name. Requests that still linger in the old one are no longer counted.
-    pub(crate) fn hand_over(&mut self, set: &LevelQueueSet, now: Instant) -> Self {
+    pub(crate) fn carry_over(&mut self, set: &LevelQueueSet, now: Instant) -> Self {
         for request in set.requests() {
             if let Some(series) = self.series.get_mut(request.payload.series as usize) {
                 series.numbers.executing_seats -= i64::from(request.work.max_seats());

@@ -36,7 +36,7 @@ pub(crate) struct Model {
     pending: VecDeque<Pending>,
     first: u64,
     /// Where requests are that have not ended in reality.
-    places: HashMap<(u32, RequestId), Place>,
+    places: HashMap<(u32, RequestId), OpenRequest>,
     /// Events of requests that are not known yet: their arrivals may follow soon.
     early: Vec<EventRecord>,
     ends: BinaryHeap<Reverse<(Instant, Ticket)>>,
@@ -92,7 +92,7 @@ enum RealEnd {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum OpenRequest {
     /// The request is not decided about yet, and has this number among those.
     Pending(u64),
     /// The request was let in before it was known how long it takes.
@@ -130,7 +130,7 @@ struct SchemaState {
 }
 
 /// Takes over the effects of the engine on the parts of a model.
-struct Told<'a> {
+struct ModelEffects<'a> {
     now: Instant,
     figures: &'a mut Figures,
     ends: &'a mut BinaryHeap<Reverse<(Instant, Ticket)>>,
@@ -218,7 +218,7 @@ impl Model {
         let real = if arrival.id == RequestId::NONE { RealEnd::Rejected } else { RealEnd::Open };
         if real == RealEnd::Open {
             let number = self.first + self.pending.len() as u64;
-            self.places.insert((arrival.event_level(), arrival.id), Place::Pending(number));
+            self.places.insert((arrival.event_level(), arrival.id), OpenRequest::Pending(number));
         }
         self.pending.push_back(Pending { arrival, waited: 0, real });
     }
@@ -287,7 +287,7 @@ impl Model {
         let key = (event.level, event.id);
         let Some(place) = self.places.get_mut(&key) else { return false };
         match (place, event.what) {
-            (Place::Pending(number), what) => {
+            (OpenRequest::Pending(number), what) => {
                 let index = usize::try_from(number.wrapping_sub(self.first)).unwrap_or(usize::MAX);
                 let Some(pending) = self.pending.get_mut(index) else { return true };
                 match what {
@@ -301,8 +301,8 @@ impl Model {
                 }
                 self.places.remove(&key);
             }
-            (Place::Decided { waited, .. }, Happened::Started { waited: real }) => *waited = real,
-            (Place::Decided { ticket, row, schema, waited }, what) => {
+            (OpenRequest::Decided { waited, .. }, Happened::Started { waited: real }) => *waited = real,
+            (OpenRequest::Decided { ticket, row, schema, waited }, what) => {
                 let (ticket, row, schema, waited) = (*ticket, *row, *schema, *waited);
                 self.places.remove(&key);
                 let service = match what {
@@ -376,9 +376,9 @@ impl Model {
         };
         if real == RealEnd::Open
             && let Some(place) = self.places.get_mut(&(arrival.event_level(), arrival.id))
-            && matches!(place, Place::Pending(found) if *found == number)
+            && matches!(place, OpenRequest::Pending(found) if *found == number)
         {
-            *place = Place::Decided { ticket, row, schema: arrival.schema, waited };
+            *place = OpenRequest::Decided { ticket, row, schema: arrival.schema, waited };
         }
     }
 
@@ -414,15 +414,16 @@ impl Model {
         } else if job.is_long_running {
             new = new.long_running();
         }
-        let (now, mut told) = (self.now, told(self.now, &mut self.figures, &mut self.ends, &mut self.long_running));
-        match self.engine.arrive(now, level, new, job, &mut told)? {
+        let (now, mut effects) =
+            (self.now, model_effects(self.now, &mut self.figures, &mut self.ends, &mut self.long_running));
+        match self.engine.arrive(now, level, new, job, &mut effects)? {
             Arrival::Started { id, .. } => Some(Ticket { level, id }),
             Arrival::Waiting { id, .. } => {
                 self.timeout_at = self.timeout_at.min(wait_until);
                 Some(Ticket { level, id })
             }
             Arrival::Rejected { payload, .. } => {
-                told.gone(level, &payload);
+                effects.gone(level, &payload);
                 self.note_shadow_rejection(&payload);
                 None
             }
@@ -455,12 +456,13 @@ impl Model {
 
     fn end_next(&mut self) {
         let Some(Reverse((_, ticket))) = self.ends.pop() else { return };
-        let (now, mut told) = (self.now, told(self.now, &mut self.figures, &mut self.ends, &mut self.long_running));
-        match self.engine.finish(now, ticket, &mut told) {
-            Some(Finish::Released(job)) => told.gone(ticket.level, &job),
+        let (now, mut effects) =
+            (self.now, model_effects(self.now, &mut self.figures, &mut self.ends, &mut self.long_running));
+        match self.engine.finish(now, ticket, &mut effects) {
+            Some(Finish::Released(job)) => effects.gone(ticket.level, &job),
             Some(Finish::Lingering { until }) => {
                 if let Some(job) = self.engine.payload_mut(ticket) {
-                    told.gone(ticket.level, job);
+                    effects.gone(ticket.level, job);
                 }
                 self.timeout_at = self.timeout_at.min(until);
             }
@@ -473,7 +475,9 @@ impl Model {
         let configuration = Arc::clone(&self.configuration);
         let Some(schema) = configuration.schemas().get(arrival.schema as usize) else { return };
         let ticket = self.enter(schema, &arrival, job, wait_until);
-        if let Some(Place::Decided { ticket: place, .. }) = self.places.get_mut(&(arrival.event_level(), arrival.id)) {
+        if let Some(OpenRequest::Decided { ticket: place, .. }) =
+            self.places.get_mut(&(arrival.event_level(), arrival.id))
+        {
             *place = ticket;
         } else if job.service.is_none() {
             // The request has ended meanwhile, and its service time is not known any more.
@@ -484,14 +488,14 @@ impl Model {
 
     fn change_seats(&mut self) {
         let Some((_, seats)) = self.seats.pop_front() else { return };
-        let mut told = told(self.now, &mut self.figures, &mut self.ends, &mut self.long_running);
-        self.engine.set_server_limit(seats, self.now, &mut told);
+        let mut effects = model_effects(self.now, &mut self.figures, &mut self.ends, &mut self.long_running);
+        self.engine.set_server_limit(seats, self.now, &mut effects);
         self.timeout_at = self.engine.next_timeout().unwrap_or(NEVER);
     }
 
     fn handle_timeouts(&mut self) {
-        let mut told = told(self.now, &mut self.figures, &mut self.ends, &mut self.long_running);
-        self.engine.handle_timeout(self.now, &mut told);
+        let mut effects = model_effects(self.now, &mut self.figures, &mut self.ends, &mut self.long_running);
+        self.engine.handle_timeout(self.now, &mut effects);
         // Everything that is due by now has been done.
         self.timeout_at = self.engine.next_timeout().map_or(NEVER, |next| next.max(self.now + 1));
     }
@@ -525,18 +529,18 @@ impl Model {
 const NEVER: Instant = Instant::from_nanos(Nanos::MAX);
 
 /// The parts of a model that the engine's effects change, while the engine itself is borrowed.
-fn told<'a>(
+fn model_effects<'a>(
     now: Instant,
     figures: &'a mut Figures,
     ends: &'a mut BinaryHeap<Reverse<(Instant, Ticket)>>,
     long_running: &'a mut [u32],
-) -> Told<'a> {
-    Told { now, figures, ends, long_running }
+) -> ModelEffects<'a> {
+    ModelEffects { now, figures, ends, long_running }
 }
 
-// === impl Told ===
+// === impl ModelEffects ===
 
-impl Told<'_> {
+impl ModelEffects<'_> {
     /// A request has left its level, or has given back its seats.
     fn gone(&mut self, level: LevelId, job: &Job) {
         if job.is_long_running
@@ -554,7 +558,7 @@ impl Told<'_> {
     }
 }
 
-impl EngineEffects<Job> for Told<'_> {
+impl EngineEffects<Job> for ModelEffects<'_> {
     fn started(&mut self, ticket: Ticket, job: &mut Job) {
         job.started = Some(self.now);
         if let Some(row) = job.row {

@@ -36,11 +36,11 @@ pub(crate) struct Session {
     observed: AtomicU64,
     /// Records for which there was no ring.
     lost: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct SessionState {
     model: Model,
     arrivals: Vec<Cursor>,
     events: Vec<Cursor>,
@@ -89,7 +89,7 @@ impl Session {
             new_names: NewNames::default(),
             observed: AtomicU64::new(0),
             lost: AtomicU64::new(0),
-            state: Mutex::new(State {
+            state: Mutex::new(SessionState {
                 model,
                 arrivals: Vec::new(),
                 events: Vec::new(),
@@ -209,7 +209,7 @@ impl Session {
         moved
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -235,9 +235,9 @@ impl Session {
     }
 }
 
-// === impl State ===
+// === impl SessionState ===
 
-impl State {
+impl SessionState {
     fn pass(&mut self, session: &Session, now: Instant, seats: Option<i64>) {
         let Self { model, arrivals, events, read_arrivals, read_events, lost_before } = self;
         // Events are read before arrivals: a request that has ended has arrived, so its arrival is found when arrivals are read
