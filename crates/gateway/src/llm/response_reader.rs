@@ -30,12 +30,12 @@ struct Document {
     has_choice: bool,
     /// Whether it is the last of Ollama's.
     is_done: Option<bool>,
-    kind: Kind,
+    kind: EventType,
 }
 
 /// The kind of an event, by its `type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Kind {
+enum EventType {
     #[default]
     Unsaid,
     /// A part of the response.
@@ -158,7 +158,7 @@ impl JsonVisitor for Seen {
             ([Key::Done], Scalar::Bool(is_done)) => document.is_done = Some(is_done),
             ([Key::Type], Scalar::Text(kind)) => {
                 let is_delta = kind.is_some_and(|kind| kind.ends_with("delta") && kind != "message_delta");
-                document.kind = if is_delta { Kind::Delta } else { Kind::Other };
+                document.kind = if is_delta { EventType::Delta } else { EventType::Other };
             }
             _ => document.has_output_count |= self.usage.note(path, value),
         }
@@ -167,9 +167,9 @@ impl JsonVisitor for Seen {
     fn end_document(&mut self) {
         let document = std::mem::take(&mut self.document);
         let has_text = match document.kind {
-            Kind::Delta => true,
-            Kind::Other => false,
-            Kind::Unsaid => document.has_choice || document.is_done == Some(false),
+            EventType::Delta => true,
+            EventType::Other => false,
+            EventType::Unsaid => document.has_choice || document.is_done == Some(false),
         };
         if has_text {
             self.events += 1;

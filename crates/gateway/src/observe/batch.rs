@@ -63,13 +63,13 @@ impl<T: TakeBatches> Batches<T> {
 
     /// Writes so many items.
     pub(super) fn put(&mut self, items: u64, write: impl FnOnce(&mut Vec<u8>)) {
-        if self.is_full && !self.hand_over() {
+        if self.is_full && !self.send() {
             return self.taker.note_lost(items);
         }
         let length_before = self.batch.bytes.len();
         write(&mut self.batch.bytes);
         self.batch.items += items;
-        if self.batch.bytes.len() < BATCH_BYTES || self.hand_over() {
+        if self.batch.bytes.len() < BATCH_BYTES || self.send() {
             return;
         }
         if self.batch.bytes.len() > BATCH_BYTES_MAX {
@@ -83,7 +83,7 @@ impl<T: TakeBatches> Batches<T> {
     }
 
     /// Hands over the batch, and begins another one. Returns whether it was taken.
-    pub(super) fn hand_over(&mut self) -> bool {
+    pub(super) fn send(&mut self) -> bool {
         if self.batch.items > 0 {
             if let Err(batch) = self.taker.take(std::mem::take(&mut self.batch)) {
                 self.batch = batch;
@@ -98,7 +98,7 @@ impl<T: TakeBatches> Batches<T> {
 
 impl<T: TakeBatches> Drop for Batches<T> {
     fn drop(&mut self) {
-        if !self.hand_over() {
+        if !self.send() {
             self.taker.note_lost(self.batch.items);
         }
     }

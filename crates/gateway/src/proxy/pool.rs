@@ -123,10 +123,10 @@ impl WorkerPools {
     }
 
     /// Closes idle connections to upstreams that are not among these any more.
-    pub(crate) fn retire(&self, successors: &Self) {
+    pub(crate) fn close_missing_from(&self, successors: &Self) {
         for pool in self.all() {
             let successor = successors.named(pool.service.as_deref());
-            pool.upstreams.retire(successor.map(|successor| &successor.upstreams));
+            pool.upstreams.close_missing_from(successor.map(|successor| &successor.upstreams));
         }
     }
 

@@ -13,7 +13,7 @@ use crate::net::Listener;
 /// A listening socket.
 #[derive(Debug)]
 pub(crate) struct ListenSocket {
-    kind: Kind,
+    kind: SocketKind,
     /// The address, as a setting has it: `127.0.0.1:8080` or `unix:/run/evenkeel.sock`.
     name: String,
     /// Whether another process keeps it: connections that wait to be accepted are left to the next process.
@@ -21,7 +21,7 @@ pub(crate) struct ListenSocket {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum SocketKind {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
@@ -31,14 +31,14 @@ enum Kind {
 impl ListenSocket {
     pub(crate) fn tcp(listener: TcpListener) -> io::Result<Self> {
         let name = listener.local_addr()?.to_string();
-        Ok(Self { kind: Kind::Tcp(listener), name, is_kept: false })
+        Ok(Self { kind: SocketKind::Tcp(listener), name, is_kept: false })
     }
 
     pub(crate) fn unix(listener: UnixListener) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let path = address.as_pathname().ok_or_else(|| io::Error::other("a Unix socket without a file"))?;
         let name = format!("unix:{}", path.display());
-        Ok(Self { kind: Kind::Unix(listener), name, is_kept: false })
+        Ok(Self { kind: SocketKind::Unix(listener), name, is_kept: false })
     }
 
     /// A descriptor that another process has passed.
@@ -66,8 +66,8 @@ impl ListenSocket {
     /// Another descriptor of the same socket.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         let kind = match &self.kind {
-            Kind::Tcp(listener) => Kind::Tcp(listener.try_clone()?),
-            Kind::Unix(listener) => Kind::Unix(listener.try_clone()?),
+            SocketKind::Tcp(listener) => SocketKind::Tcp(listener.try_clone()?),
+            SocketKind::Unix(listener) => SocketKind::Unix(listener.try_clone()?),
         };
         Ok(Self { kind, name: self.name.clone(), is_kept: self.is_kept })
     }
@@ -76,8 +76,8 @@ impl ListenSocket {
     pub(crate) fn into_listener(self) -> io::Result<Listener> {
         SockRef::from(&self).set_nonblocking(true)?;
         Ok(match self.kind {
-            Kind::Tcp(listener) => Listener::Tcp(tokio::net::TcpListener::from_std(listener)?),
-            Kind::Unix(listener) => Listener::Unix(tokio::net::UnixListener::from_std(listener)?),
+            SocketKind::Tcp(listener) => Listener::Tcp(tokio::net::TcpListener::from_std(listener)?),
+            SocketKind::Unix(listener) => Listener::Unix(tokio::net::UnixListener::from_std(listener)?),
         })
     }
 }
@@ -85,8 +85,8 @@ impl ListenSocket {
 impl AsFd for ListenSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.kind {
-            Kind::Tcp(listener) => listener.as_fd(),
-            Kind::Unix(listener) => listener.as_fd(),
+            SocketKind::Tcp(listener) => listener.as_fd(),
+            SocketKind::Unix(listener) => listener.as_fd(),
         }
     }
 }

@@ -91,7 +91,7 @@ impl AccessLog {
     pub(crate) fn flush(&self) {
         let state = &mut *self.state.borrow_mut();
         state.moment = self.writer.moment();
-        state.batches.hand_over();
+        state.batches.send();
     }
 }
 

@@ -135,7 +135,7 @@ impl Tracer {
     pub(crate) fn flush(&self) {
         let state = &mut *self.state.borrow_mut();
         state.moment = Moment::now();
-        state.batches.hand_over();
+        state.batches.send();
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) struct StreamRequest {
 type Stream = RefCell<Option<StreamRequest>>;
 
 /// The limits that end a stream.
-struct Limits {
+struct StreamLimits {
     request: StreamRequest,
     unread: StreamTimeout<IdleTimeout<Exchange>>,
     minimum_rate: MinimumRate,
@@ -64,7 +64,7 @@ async fn run(stream: impl Future, place: Rc<Stream>) {
             return Poll::Ready(());
         }
         if let Some(request) = place.take() {
-            limits = Some(Limits::new(request));
+            limits = Some(StreamLimits::new(request));
         }
         limits.as_mut().map_or(Poll::Pending, |limits| limits.poll(context))
     })
@@ -81,9 +81,9 @@ impl StreamRequest {
     }
 }
 
-// === impl Limits ===
+// === impl StreamLimits ===
 
-impl Limits {
+impl StreamLimits {
     fn new(request: StreamRequest) -> Self {
         let worker = &request.worker;
         let after = request.exchange.timeouts.stall;

@@ -100,7 +100,7 @@ impl Upstreams {
     }
 
     /// Closes the idle connections to those that are not among these any more.
-    pub(crate) fn retire(&self, successors: Option<&Self>) {
+    pub(crate) fn close_missing_from(&self, successors: Option<&Self>) {
         for upstream in &self.all {
             let stays = |successors: &Self| successors.all.iter().any(|other| Rc::ptr_eq(other, upstream));
             if !successors.is_some_and(stays) {

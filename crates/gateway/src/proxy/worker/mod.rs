@@ -162,7 +162,7 @@ impl Worker {
         self.abandoned.set_limit(abandoned_max(config));
         self.buffers.set_limits(config.limits.buffer_bytes, config.limits.buffer_bytes_per_client());
         let next = Self::begin(Rc::clone(&self.lasting), generation, Some(self));
-        self.pools.retire(&next.pools);
+        self.pools.close_missing_from(&next.pools);
         next
     }
 
