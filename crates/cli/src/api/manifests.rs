@@ -72,7 +72,7 @@ pub(super) async fn seed(server: &ApiServer, form: &ShortForm, preset: Preset) {
             let applied = apply(server, &mut manifest.entries, SETTINGS_MANAGER).await;
             tracing::info!(
                 applied,
-                "the API starts with the objects of `levels` and `match`, and has them from now on"
+                "the API starts with the objects of `levels` and `match`; change these objects through the API, since the settings are not read for them again"
             );
         }
         Err(problems) => tracing::error!("the API does not start with `levels` and `match`: {problems}"),

@@ -221,7 +221,7 @@ pub(crate) fn canary_returns(log: &LogChoice, reason: &dyn fmt::Display) {
 /// A listener has panicked.
 pub(crate) fn listener_panicked() {
     #[cfg(feature = "tracing")]
-    tracing::error!("a listener of events panicked, and is told nothing more");
+    tracing::error!("a listener of events panicked; it gets no further events");
 }
 
 /// There are fewer seats than levels that have to have one.

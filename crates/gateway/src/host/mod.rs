@@ -268,7 +268,7 @@ impl Refusals {
     /// A balancer sent no valid header of the PROXY protocol.
     fn note_header(&self, client: IpAddr, error: &str) {
         if self.header_warnings.lock().unwrap_or_else(PoisonError::into_inner).may_log() {
-            tracing::warn!(%client, error, "a connection is closed: its source is a balancer that has to send the PROXY protocol");
+            tracing::warn!(%client, error, "a connection is closed: its source is a balancer, but it sent no valid header of the PROXY protocol");
         }
     }
 

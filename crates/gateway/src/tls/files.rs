@@ -24,7 +24,7 @@ pub enum TlsError {
         error: io::Error,
     },
     /// A file is damaged.
-    #[error("{file}: this is no PEM: {error}")]
+    #[error("{file}: not a PEM file: {error}")]
     Damaged {
         /// The file.
         file: TlsFile,

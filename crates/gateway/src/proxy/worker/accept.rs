@@ -103,7 +103,10 @@ fn begin(
 ) {
     let Some(open) = worker.connections.open(worker.config.limits.connections) else {
         if worker.may_warn() {
-            tracing::warn!(limit = worker.config.limits.connections, "too many connections");
+            tracing::warn!(
+                limit = worker.config.limits.connections,
+                "a connection is refused: as many are open as `limits.connections` allows"
+            );
         }
         return refuse(worker, stream, rules.tls.as_deref());
     };
@@ -135,7 +138,7 @@ async fn named_client(worker: &Rc<Worker>, stream: &mut Socket, balancer: Socket
     worker.metrics.proxy_header_refused();
     if worker.may_warn() {
         let client = balancer.ip();
-        tracing::warn!(%client, error, "a connection is closed: its source is in `proxyProtocolFrom`");
+        tracing::warn!(%client, error, "a connection is closed: its source is in `proxyProtocolFrom`, but it sent no valid header of the PROXY protocol");
     }
     None
 }
