@@ -67,7 +67,7 @@ const GROUPS: [Group; 12] = [
 
 fn main() -> ExitCode {
     let outcome = match Role::of_this_process() {
-        Role::Start => role::with_many_files(),
+        Role::Start => role::start_bench(),
         Role::Bench => bench().map(|()| ExitCode::SUCCESS),
         Role::Gateway => return evenkeel_cli::run(std::env::args_os()),
         Role::Service => service::run().map(|()| ExitCode::SUCCESS),

@@ -47,7 +47,7 @@ const GROUPS: [Group; 8] = [
 
 fn main() -> ExitCode {
     let outcome = match Role::of_this_process() {
-        Role::Start => role::with_many_files(),
+        Role::Start => role::start_bench(),
         Role::Bench => bench().map(|()| ExitCode::SUCCESS),
         Role::Evenkeel => return evenkeel_cli::run(std::env::args_os()),
         Role::EventSource => event_source::run().map(|()| ExitCode::SUCCESS),

@@ -19,13 +19,9 @@ pub(crate) enum Role {
     EventSource,
 }
 
-/// Everything that the benchmark starts inherits the limit.
-pub(crate) fn with_many_files() -> io::Result<ExitCode> {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", r#"ulimit -n "$(ulimit -Hn)" 2>/dev/null; exec "$0" "$@""#]);
-    let status =
-        shell.arg(std::env::current_exe()?).args(std::env::args_os().skip(1)).env(VARIABLE, "bench").status()?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+/// Starts this executable again as the benchmark, with as many open files as the system allows.
+pub(crate) fn start_bench() -> io::Result<ExitCode> {
+    evenkeel_process::restart_with_many_files(VARIABLE, "bench")
 }
 
 // === impl Role ===
