@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use evenkeel_gateway::FetchLimits;
-use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
-use crate::remote::{Access, GATEWAY, Pem, Server, kubeconfig};
+use crate::remote::{self, Access, GATEWAY, Pem, Server, kubeconfig};
 use crate::terminal::print;
 use crate::usage::number;
 
@@ -63,7 +62,7 @@ impl Health {
         let access = self.access()?;
         let limits = FetchLimits { time: Duration::from_secs(self.timeout.into()), bytes: RESPONSE_BYTES_MAX };
         let server = Server::new(&access, limits).map_err(|error| WrongUsage(format!("{error:#}")))?;
-        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        let runtime = remote::runtime()?;
         let (status, body) = runtime.block_on(server.get("/readyz"))?;
         if !status.is_success() {
             bail!("{} is not ready: {status}: {}", server.url(), String::from_utf8_lossy(&body).trim());

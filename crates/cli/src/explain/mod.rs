@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{ArgGroup, Args};
 use evenkeel::objects::Objects;
 use evenkeel_api::Preset;
@@ -26,12 +26,11 @@ use evenkeel_gateway::Config;
 use evenkeel_gateway::objects::source;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
 use http::{HeaderName, HeaderValue};
-use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::cluster::LIMITS;
-use crate::remote::{Access, ClusterObjects, GATEWAY, Pem, Server, kubeconfig};
+use crate::remote::{self, Access, ClusterObjects, GATEWAY, Pem, Server, kubeconfig};
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, printable_json};
 use crate::tool_settings::ToolSettings;
 use crate::usage::{concurrency, is_kubectl_plugin};
@@ -197,7 +196,7 @@ impl Explain {
         let preset = settings.choose_preset(self.preset, self.is_about_cluster());
         let namespace = cluster.as_ref().and_then(|access| access.namespace.as_deref());
         let questions = self.questions(preset.preset, namespace)?;
-        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        let runtime = remote::runtime()?;
         let source = runtime.block_on(self.source(&settings, cluster.as_ref()))?;
         let paint = self.color.paint(&io::stdout());
         let mut page = String::new();
@@ -221,7 +220,7 @@ impl Explain {
     }
 
     fn explain_limit(&self, url: &str) -> Result<Exit> {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        let runtime = remote::runtime()?;
         let limits = runtime.block_on(limit::limits(&self.gateway(url)?))?;
         print(match self.output {
             OutputFormat::Json => printable_json(&pretty_json(&limits)?).into_owned(),

@@ -6,15 +6,14 @@ mod text;
 use std::io;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use evenkeel::shadow::ShadowReport;
 use evenkeel_gateway::FetchLimits;
 use serde::{Deserialize, Serialize};
-use tokio::runtime;
 
 use crate::exit::Exit;
-use crate::remote::{GatewayFlags, Server, page, parsed};
+use crate::remote::{self, GatewayFlags, Server, page, parsed};
 use crate::terminal::{ColorChoice, OutputFormat, Reader, pretty_json, print, printable_json};
 
 const EXAMPLES: &str = "\
@@ -86,7 +85,7 @@ impl Shadow {
             return promote.run();
         }
         let server = Server::new(&self.gateway.access()?, LIMITS)?;
-        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        let runtime = remote::runtime()?;
         let shadows = runtime.block_on(shadows(&server))?;
         print(shadows.shown(self.output, self.color, self.flows)?)?;
         Ok(Exit::Success)

@@ -26,12 +26,11 @@ use anyhow::{Context, Result};
 use clap::Args;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
 use evenkeel_gateway::observe::frame::Frame;
-use tokio::runtime;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::exit::{Exit, WrongUsage};
-use crate::remote::{Access, GATEWAY, Pem, Server, kubeconfig};
+use crate::remote::{self, Access, GATEWAY, Pem, Server, kubeconfig};
 use crate::shadow;
 use crate::signals::Signals;
 use crate::terminal::{self, ColorChoice, OutputFormat, Reader, print, printable_json};
@@ -133,7 +132,7 @@ impl TopCommand {
             return self.show_shadow(is_screen);
         }
         let source = self.source().map_err(|error| WrongUsage(format!("{error:#}")))?;
-        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        let runtime = remote::runtime()?;
         runtime.block_on(async {
             // A credential plugin may have questions, which the screen would hide, and a signal ends it as usual.
             source.server.sign_in().await.map_err(|error| WrongUsage(format!("{error:#}")))?;
@@ -152,7 +151,7 @@ impl TopCommand {
     /// The report of the shadow: on a screen again and again, and otherwise once.
     fn show_shadow(&self, is_screen: bool) -> Result<Exit> {
         let source = self.source().map_err(|error| WrongUsage(format!("{error:#}")))?;
-        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        let runtime = remote::runtime()?;
         let pause = Duration::from_secs(self.interval.into());
         runtime.block_on(async {
             let mut signals = Signals::listen()?;

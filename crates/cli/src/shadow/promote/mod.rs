@@ -9,7 +9,7 @@ use tokio::runtime;
 
 use super::{LIMITS, Shadows, shadows};
 use crate::exit::Exit;
-use crate::remote::{GatewayFlags, Server, page};
+use crate::remote::{GatewayFlags, Server};
 use crate::terminal::{print, printable};
 
 use files::Promotion;
@@ -59,7 +59,7 @@ impl Promote {
 /// The settings of a gateway, and the reports of its shadow: a gateway without a shadow has nothing to promote.
 async fn state(server: &Server) -> Result<(Config, Shadows)> {
     let shadows = shadows(server).await?;
-    let settings = page(server, "/config").await?;
+    let settings = crate::remote::page(server, "/config").await?;
     let text = std::str::from_utf8(&settings).context("the gateway's settings are not valid UTF-8")?;
     let config = Config::parse("the gateway's settings", text).context("cannot read the gateway's settings")?;
     Ok((config, shadows))
