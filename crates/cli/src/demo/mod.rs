@@ -34,7 +34,7 @@ use llm::ChatStage;
 use part::{Part, Parts};
 use progress::Progress;
 pub(crate) use report::FIELDS;
-use report::{Report, summary, summary_of_many};
+use report::{DemoReport, summary, summary_of_many};
 use service::{SAMPLE, SampleService};
 use stage::Stage;
 use table::table;
@@ -238,7 +238,7 @@ impl Demo {
             OutputFormat::Text => self.print_text(|| format!("\n{}\n{}", unknown.table(), unknown.summary()))?,
             OutputFormat::Json => {
                 let parts = Parts { without, with, many_as_kubernetes, many_with, burst, unknown };
-                print(pretty_json(&Report::new(&parts, length))?)?
+                print(pretty_json(&DemoReport::new(&parts, length))?)?
             }
         };
         Ok(if reader == Reader::Gone { Played::Unread } else { Played::ToTheEnd })

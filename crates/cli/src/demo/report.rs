@@ -56,7 +56,7 @@ pub(crate) const FIELDS: [(&str, &str); 32] = [
 /// The report that `-o json` prints.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Report {
+pub(crate) struct DemoReport {
     format_version: u32,
     seconds_per_half: u64,
     service: ServiceFigures,
@@ -178,9 +178,9 @@ pub(crate) fn summary_of_many(kubernetes: &Part, evenkeel: &Part) -> String {
     )
 }
 
-// === impl Report ===
+// === impl DemoReport ===
 
-impl Report {
+impl DemoReport {
     pub(crate) fn new(parts: &Parts, length: Duration) -> Self {
         let Parts { without, with, many_as_kubernetes, many_with, burst, unknown } = parts;
         Self {

@@ -11,11 +11,11 @@ use crate::terminal::status_line::{bar, seconds_left};
 pub(super) struct Progress {
     total: u64,
     started: Instant,
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ProgressState {
     done: u64,
     line: StatusLine,
 }
@@ -25,7 +25,7 @@ struct State {
 impl Progress {
     /// A bar for so many simulated seconds.
     pub(super) fn new(total: u64) -> Self {
-        let state = State { done: 0, line: StatusLine::new() };
+        let state = ProgressState { done: 0, line: StatusLine::new() };
         Self { total, started: Instant::now(), state: Mutex::new(state) }
     }
 

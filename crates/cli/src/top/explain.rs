@@ -4,7 +4,7 @@ use evenkeel_gateway::observe::frame::{Delay, Level};
 
 use super::figures::{amount, counted, float, milliseconds, percent, share};
 use super::grid::Tone;
-use super::source::Kind;
+use super::source::ServerKind;
 use super::state::Top;
 use super::tabs::{Subject, behind, flow_name};
 use crate::terminal::printable;
@@ -52,7 +52,10 @@ fn of_level(level: &Level) -> Vec<Paragraph> {
         told.push(Paragraph { tone: Tone::Bad, text: rejections(reason, *rate) });
     }
     if level.revoked > 0.0 {
-        let text = format!("{} requests are ended per second, because another level needs its own seats.", amount(level.revoked));
+        let text = format!(
+            "{} requests are ended per second, because another level needs its own seats.",
+            amount(level.revoked)
+        );
         told.push(Paragraph { tone: Tone::Warn, text });
     }
     let schemas: Vec<&str> = level.schemas.iter().map(|schema| schema.name.as_str()).collect();
@@ -89,7 +92,7 @@ fn of_flow(top: &Top, level: &Level, at: usize) -> Vec<Paragraph> {
     told.extend(delays_of(level, at));
     told.push(plain(seats(level)));
     told.push(plain(waits(level)));
-    if top.kind == Kind::Gateway {
+    if top.kind == ServerKind::Gateway {
         told.push(Paragraph {
             tone: Tone::Faint,
             text: format!("`evenkeel explain --live {} METHOD URL --user NAME` explains one request.", top.url),

@@ -37,7 +37,7 @@ use crate::terminal::{self, ColorChoice, OutputFormat, Reader, print, printable_
 use crate::usage::{is_kubectl_plugin, number};
 use kube::DumpUse;
 use palette::Palette;
-use source::{Kind, LIMITS, Source, Update, Wanted};
+use source::{LIMITS, ServerKind, Source, Update, Wanted};
 use state::Top;
 
 const EXAMPLES: &str = "\
@@ -192,7 +192,11 @@ impl TopCommand {
         let others = others.collect::<Result<Vec<_>>>()?;
         let interval = Duration::from_secs(self.interval.into());
         let dumps = if self.no_dumps { DumpUse::Leave } else { DumpUse::Read };
-        Ok(Source { server, others, kind: if is_kube { Kind::Kube { interval, dumps } } else { Kind::Gateway } })
+        Ok(Source {
+            server,
+            others,
+            kind: if is_kube { ServerKind::Kube { interval, dumps } } else { ServerKind::Gateway },
+        })
     }
 
     /// Prints one frame, or frames as JSON until it is stopped.

@@ -31,7 +31,7 @@ pub(super) enum Update {
 
 /// Which kind of server it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ServerKind {
     Gateway,
     Kube { interval: Duration, dumps: kube::DumpUse },
 }
@@ -48,7 +48,7 @@ pub(super) struct Source {
     pub(super) server: Server,
     /// API servers of the same cluster, whose frames are added to those of the first.
     pub(super) others: Vec<Server>,
-    pub(super) kind: Kind,
+    pub(super) kind: ServerKind,
 }
 
 /// The sender of updates. A slow screen holds the source up, and misses frames.
@@ -106,8 +106,8 @@ impl Source {
         loop {
             let began = Instant::now();
             let Err(why) = (match self.kind {
-                Kind::Gateway => stream::follow(&self.server, updates).await,
-                Kind::Kube { interval, dumps } => {
+                ServerKind::Gateway => stream::follow(&self.server, updates).await,
+                ServerKind::Kube { interval, dumps } => {
                     let servers: Vec<_> = self.servers().collect();
                     kube.follow(&servers, interval, dumps, updates).await
                 }
@@ -129,8 +129,8 @@ impl Source {
 
     async fn queues(&self, updates: &Updates, wanted: &mut watch::Receiver<Wanted>) -> Gone {
         let every = match self.kind {
-            Kind::Gateway => QUEUES_EVERY,
-            Kind::Kube { interval, .. } => interval,
+            ServerKind::Gateway => QUEUES_EVERY,
+            ServerKind::Kube { interval, .. } => interval,
         };
         let mut links = Vec::new();
         loop {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use evenkeel_gateway::observe::frame::{Frame, PastLevel};
 
 use super::queues::Queue;
-use super::source::{Kind, Update, Wanted};
+use super::source::{ServerKind, Update, Wanted};
 use super::tabs::Tab;
 
 /// The state of the screen.
@@ -14,7 +14,7 @@ use super::tabs::Tab;
 pub(super) struct Top {
     /// The URL of the server.
     pub(super) url: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ServerKind,
     pub(super) connection: Connection,
     /// Why something is not shown.
     pub(super) notice: Option<String>,
@@ -61,7 +61,7 @@ const FILTER_CHARS_MAX: usize = 100;
 // === impl Top ===
 
 impl Top {
-    pub(super) fn new(url: &str, kind: Kind) -> Self {
+    pub(super) fn new(url: &str, kind: ServerKind) -> Self {
         Self {
             url: url.to_owned(),
             kind,

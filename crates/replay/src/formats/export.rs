@@ -18,7 +18,7 @@ use crate::users::Users;
 
 /// The members of an entry that are read.
 #[derive(Default)]
-struct Entry<'a> {
+struct LogEntry<'a> {
     content: Option<Content<'a>>,
     /// The name and the value of a column: a row of a query has an object for each.
     column: Option<Cow<'a, str>>,
@@ -48,7 +48,7 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Option<Recor
         return if is_prefix { audit::read(&line[start..], users).map(Some) } else { Err(Damage::Form) };
     }
     let mut scanner = Scanner::new(line);
-    let entry = Entry::scan(&mut scanner)?;
+    let entry = LogEntry::scan(&mut scanner)?;
     scanner.end()?;
     let content = match (entry.content, entry.column.as_deref()) {
         (Some(content), _) => content,
@@ -69,9 +69,9 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Option<Recor
     }
 }
 
-// === impl Entry ===
+// === impl LogEntry ===
 
-impl<'a> Entry<'a> {
+impl<'a> LogEntry<'a> {
     fn scan(scanner: &mut Scanner<'a>) -> Result<Self, Damage> {
         let mut entry = Self::default();
         scanner.object(|name, scanner| {

@@ -5,7 +5,7 @@ use evenkeel_gateway::observe::frame::{DiagnosisState, Flow, Frame, Level};
 use super::{Scope, flow_key, flow_name, unknown_or};
 use crate::top::figures::{amount, float, percent, share};
 use crate::top::grid::{Column, Grid, Tone};
-use crate::top::source::Kind;
+use crate::top::source::ServerKind;
 use crate::top::state::Top;
 
 pub(super) fn grid(top: &Top, frame: &Frame, scope: Scope<'_>) -> Grid {
@@ -21,7 +21,7 @@ pub(super) fn grid(top: &Top, frame: &Frame, scope: Scope<'_>) -> Grid {
         columns.insert(2, Column::left("level", 3, 12));
     }
     // Kubernetes does not tell which flows are rejected.
-    let has_rejections = top.kind == Kind::Gateway;
+    let has_rejections = top.kind == ServerKind::Gateway;
     if has_rejections {
         columns.push(Column::right("rejected/s", 2));
     }

@@ -4,7 +4,7 @@ use evenkeel_gateway::observe::frame::{Frame, Upstream};
 
 use crate::top::figures::{amount, clock, milliseconds};
 use crate::top::grid::{Column, Grid, Tone};
-use crate::top::source::Kind;
+use crate::top::source::ServerKind;
 use crate::top::state::Top;
 
 pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
@@ -18,8 +18,8 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         Column::right("since", 4),
     ];
     let empty = match top.kind {
-        Kind::Gateway => "There are no upstreams.",
-        Kind::Kube { .. } => "A kube-apiserver has no upstreams.",
+        ServerKind::Gateway => "There are no upstreams.",
+        ServerKind::Kube { .. } => "A kube-apiserver has no upstreams.",
     };
     let mut grid = Grid::new(&columns, empty);
     for upstream in &frame.upstreams {

@@ -17,7 +17,7 @@ use super::render;
 use crate::top::keys;
 use crate::top::palette::Palette;
 use crate::top::queues::Queue;
-use crate::top::source::{Kind, Update};
+use crate::top::source::{ServerKind, Update};
 use crate::top::state::Top;
 
 fn flow(schema: &str, distinguisher: &str, seats: f64, waiting: f64, rejected: f64) -> Flow {
@@ -127,7 +127,7 @@ fn frame() -> Frame {
 }
 
 fn live() -> Top {
-    let mut top = Top::new("http://127.0.0.1:9901", Kind::Gateway);
+    let mut top = Top::new("http://127.0.0.1:9901", ServerKind::Gateway);
     top.update(Update::Past(PastLevel {
         name: "workload-low".to_owned(),
         in_use: (0..30_u8).map(|second| f32::from(second) * 8.0).collect(),
@@ -224,7 +224,7 @@ fn al_7_a_limit_and_costs_are_on_the_screen() {
     });
     let flow = &mut frame.levels[3].flows[1];
     flow.costs = vec![FlowCost { unit: "tokens".to_owned(), rate: 412.5, expected: 350.0 }];
-    let mut top = Top::new("http://127.0.0.1:9901", Kind::Gateway);
+    let mut top = Top::new("http://127.0.0.1:9901", ServerKind::Gateway);
     top.update(Update::Frame(Box::new(frame)));
     let page = shown(&top, 200, 40);
     assert!(page.contains("limit probing up: "), "{page}");
@@ -302,7 +302,7 @@ fn the_selection_stays_with_its_row() {
 
 #[test]
 fn a_server_that_goes_away_is_told() {
-    let mut top = Top::new("http://127.0.0.1:9901", Kind::Gateway);
+    let mut top = Top::new("http://127.0.0.1:9901", ServerKind::Gateway);
     assert!(shown(&top, 80, 10).contains("connecting …"));
     let lost = || Update::Lost { why: "no connection: refused".to_owned(), retry_in: Duration::from_secs(4) };
     top.update(lost());
@@ -321,7 +321,7 @@ fn a_server_that_goes_away_is_told() {
 #[test]
 fn a_kube_apiserver_has_no_rejections_of_flows_and_may_have_no_dumps() {
     let dumps = crate::top::kube::DumpUse::Read;
-    let mut top = Top::new("http://127.0.0.1:8001", Kind::Kube { interval: Duration::from_secs(2), dumps });
+    let mut top = Top::new("http://127.0.0.1:8001", ServerKind::Kube { interval: Duration::from_secs(2), dumps });
     top.update(Update::Frame(Box::new(frame())));
     top.update(Update::Notice("no flows: /debug/x is not allowed (403)".to_owned()));
     press(&mut top, typed("2"));
@@ -335,7 +335,7 @@ fn a_kube_apiserver_has_no_rejections_of_flows_and_may_have_no_dumps() {
 #[test]
 fn a_recorded_kube_apiserver() {
     let dumps = crate::top::kube::DumpUse::Read;
-    let mut top = Top::new("http://127.0.0.1:8001", Kind::Kube { interval: Duration::from_secs(2), dumps });
+    let mut top = Top::new("http://127.0.0.1:8001", ServerKind::Kube { interval: Duration::from_secs(2), dumps });
     top.update(Update::Frame(Box::new(crate::top::kube::recorded_frame())));
     assert_snapshot!(shown(&top, 100, 40));
 }
@@ -359,7 +359,7 @@ fn no_escape_sequence_reaches_the_terminal() {
     frame.events[0].text += evil;
     frame.diagnosis.text += evil;
     frame.server.borrowing += evil;
-    let mut top = Top::new(evil, Kind::Gateway);
+    let mut top = Top::new(evil, ServerKind::Gateway);
     top.update(Update::Frame(Box::new(frame)));
     top.update(Update::Notice(evil.to_owned()));
     top.update(Update::Queues(Err(evil.to_owned())));
