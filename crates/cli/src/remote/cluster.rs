@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use evenkeel_api::decode::{Manifest, Strictness};
 use evenkeel_api::{AnyObject, GROUP, Kind, Preset, Version};
 use evenkeel_gateway::FetchLimits;
 use http::StatusCode;
+use tokio::runtime;
 
-use super::{Access, Server, kubeconfig, runtime};
+use super::{Access, Server, kubeconfig};
 use crate::exit::WrongUsage;
 use crate::usage::is_kubectl_plugin;
 
@@ -54,7 +55,7 @@ impl ClusterFlags {
     pub(crate) fn read(&self, preset: Preset) -> Result<ClusterObjects> {
         let read = || -> Result<ClusterObjects> {
             let access = kubeconfig::read(&kubeconfig::paths(self.kubeconfig.as_deref())?, self.context.as_deref())?;
-            let runtime = runtime()?;
+            let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
             runtime.block_on(ClusterObjects::fetch(&access, preset))
         };
         read().map_err(|error| WrongUsage(format!("{error:#}")).into())

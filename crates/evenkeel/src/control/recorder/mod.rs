@@ -57,11 +57,11 @@ pub(crate) struct Recorder {
     missed: AtomicU64,
     requests: Requests,
     changes: Mutex<VecDeque<FlightChange>>,
-    /// A weak reference of each thread to it tells whether the recorder still exists.
+    /// Threads know by it whether the recorder is still there.
     token: Arc<()>,
 }
 
-/// The block that a thread has claimed of a recorder.
+/// What a thread has claimed of a recorder.
 struct ThreadClaim {
     number: u64,
     recorder: Weak<()>,
