@@ -5,12 +5,12 @@ use http::HeaderMap;
 
 use super::chunks::{Chunks, take};
 
-/// Framing of an incoming body, and its progress.
+/// The framing of an incoming body, and its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Decoder(Framing);
+pub(crate) struct Decoder(BodyFraming);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Framing {
+enum BodyFraming {
     /// The body ends after this many more bytes.
     Length(u64),
     /// The body ends after the last chunk.
@@ -35,36 +35,36 @@ pub(crate) struct Malformed(pub(crate) &'static str);
 // === impl Decoder ===
 
 impl Decoder {
-    pub(crate) const EMPTY: Self = Self(Framing::Length(0));
-    pub(crate) const CHUNKED: Self = Self(Framing::Chunked(Chunks::Size));
-    pub(crate) const TO_THE_CLOSE: Self = Self(Framing::ToTheClose);
+    pub(crate) const EMPTY: Self = Self(BodyFraming::Length(0));
+    pub(crate) const CHUNKED: Self = Self(BodyFraming::Chunked(Chunks::Size));
+    pub(crate) const TO_THE_CLOSE: Self = Self(BodyFraming::ToTheClose);
 
     pub(crate) fn length(length: u64) -> Self {
-        Self(Framing::Length(length))
+        Self(BodyFraming::Length(length))
     }
 
     /// The next part, or none if more has to be read first.
     pub(crate) fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Decoded>, Malformed> {
         match &mut self.0 {
-            Framing::Length(0) => Ok(Some(Decoded::End)),
-            Framing::Chunked(chunks) => {
+            BodyFraming::Length(0) => Ok(Some(Decoded::End)),
+            BodyFraming::Chunked(chunks) => {
                 let decoded = chunks.decode(input);
                 chunks.end_now(input);
                 decoded
             }
             _ if input.is_empty() => Ok(None),
-            Framing::Length(left) => {
+            BodyFraming::Length(left) => {
                 let (data, rest) = take(input, *left);
                 *left = rest;
                 Ok(Some(Decoded::Data(data)))
             }
-            Framing::ToTheClose => Ok(Some(Decoded::Data(input.split().freeze()))),
+            BodyFraming::ToTheClose => Ok(Some(Decoded::Data(input.split().freeze()))),
         }
     }
 
     /// The other end has closed the connection. Returns whether the body is complete with that.
     pub(crate) fn close(&mut self) -> bool {
-        if self.0 == Framing::ToTheClose {
+        if self.0 == BodyFraming::ToTheClose {
             *self = Self::EMPTY;
         }
         self.is_done()
@@ -72,15 +72,15 @@ impl Decoder {
 
     /// Whether the whole body has been taken.
     pub(crate) fn is_done(self) -> bool {
-        matches!(self.0, Framing::Length(0) | Framing::Chunked(Chunks::Done))
+        matches!(self.0, BodyFraming::Length(0) | BodyFraming::Chunked(Chunks::Done))
     }
 
     /// How much is left, if that is known.
     pub(crate) fn left(self) -> Option<u64> {
         match self.0 {
-            Framing::Length(left) => Some(left),
-            Framing::Chunked(Chunks::Done) => Some(0),
-            Framing::Chunked(_) | Framing::ToTheClose => None,
+            BodyFraming::Length(left) => Some(left),
+            BodyFraming::Chunked(Chunks::Done) => Some(0),
+            BodyFraming::Chunked(_) | BodyFraming::ToTheClose => None,
         }
     }
 }
