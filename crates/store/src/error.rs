@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! The errors of a store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
+        /// The fault in the content.
         problem: String,
     },
     /// The file ends before a write that was acknowledged: the disk has lost or damaged it, or an older copy was put in its
@@ -115,11 +115,11 @@ pub enum Error {
     /// The file system refuses.
     #[error("cannot {action} {path}: {problem}", path = .path.display())]
     File {
-        /// What was to be done.
+        /// The action that failed.
         action: &'static str,
-        /// With which file.
+        /// The file that the action was for.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         problem: String,
     },
     /// The text that says where the store is makes no sense.

@@ -16,11 +16,11 @@ use crate::Object;
 pub struct Event {
     /// The revision of the write.
     pub revision: u64,
-    /// What it did.
+    /// The change that the write made.
     pub change: Change,
 }
 
-/// What a write did to an object.
+/// The change that a write made to an object.
 ///
 /// Not `#[non_exhaustive]`: stores of your own make or read all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

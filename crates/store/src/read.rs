@@ -22,7 +22,7 @@ pub enum At {
     Exactly(u64),
 }
 
-/// What part of a kind's objects a list shows. The default is all of them, from what is at hand.
+/// The part of a kind's objects that a list shows. The default is all of them, from what is at hand.
 ///
 /// Not `#[non_exhaustive]`: stores of your own make or read all of it.
 #[derive(Debug, Clone, Default)]

@@ -10,7 +10,7 @@ use evenkeel_api::Kind;
 
 use crate::{At, Error, Freshness, List, ListOptions, Object, Watch, WatchOptions};
 
-/// What the methods of a [`Store`] return, so that it can be used as `Arc<dyn Store>`.
+/// The future that the methods of a [`Store`] return, so that it can be used as `Arc<dyn Store>`.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// Where the objects live.

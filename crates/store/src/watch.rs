@@ -112,7 +112,7 @@ impl Watch {
     /// The revision up to which this watcher has received everything: the revision for a bookmark. A watch
     /// from there on goes on where this one is.
     ///
-    /// It moves on with the store also when nothing that was asked for happens.
+    /// The revision moves on with the store also when nothing that was asked for happens.
     pub fn progress(&mut self) -> Result<u64, Error> {
         if self.taken.is_empty() {
             self.take()?;

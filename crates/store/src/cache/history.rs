@@ -10,9 +10,9 @@ use crate::{Error, Event};
 /// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryLimits {
-    /// So many writes.
+    /// The number of writes that are kept.
     pub events: usize,
-    /// So many bytes of objects as they were before the writes.
+    /// The bytes of objects that are kept as they were before the writes.
     pub bytes: usize,
 }
 

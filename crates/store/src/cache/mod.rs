@@ -1,4 +1,4 @@
-//! What both stores serve reads and watches from: all objects, and the latest writes.
+//! The cache from which both stores serve reads and watches: all objects, and the latest writes.
 //!
 //! There is one writer, the *feeder*: the thread that commits, or the task that watches etcd. A write and its revision
 //! become visible together, under one lock; then waiters are woken. A reader holds the lock only while it clones a few

@@ -8,8 +8,7 @@ use crate::Object;
 
 use super::objects::ObjectMap;
 
-/// What has to be undone to get from a snapshot to an older state: each changed object as it was, or `None` where there was
-/// none.
+/// The changes to undo to get from a snapshot to an older state: each changed object as it was, or `None` where there was none.
 pub(crate) type Undo = BTreeMap<Box<str>, Option<Arc<Object>>>;
 
 /// Up to `limit` objects (all for zero) whose names come after `after`, and how many come after these.

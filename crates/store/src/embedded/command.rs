@@ -1,4 +1,4 @@
-//! What the committer is asked to do, and how it replies.
+//! The commands for the committer, and its replies.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct WriteCommand {
     pub(crate) reply: oneshot::Sender<Result<Write, Error>>,
 }
 
-/// What a write does and what it is conditional on.
+/// A write and its condition.
 #[derive(Debug)]
 pub(crate) enum Action {
     Create { payload: Bytes },
@@ -51,7 +51,7 @@ impl Command {
 // === impl WriteCommand ===
 
 impl WriteCommand {
-    /// What the write comes to at its revision, given what is there.
+    /// The result of the write at its revision, given the stored object.
     pub(crate) fn decide(&self, current: Option<&Arc<Object>>, revision: u64) -> Result<Write, Error> {
         let object = match (&self.action, current) {
             (Action::Create { payload }, None) => Some(self.object(revision, revision, payload)),

@@ -20,7 +20,7 @@ use super::last_revision::LastRevision;
 use super::open::StoreFile;
 use super::recovery::{Fate, Touched, WriteFault, fate};
 
-/// So many writes share a transaction at most, so that the first does not wait for too many others.
+/// The highest number of writes in a transaction, so that the first does not wait for too many others.
 const BATCH_MAX: usize = 512;
 
 /// After this many panics, the file is not opened again.
@@ -60,7 +60,7 @@ struct PendingReply {
     result: Result<Write, Error>,
 }
 
-/// What the thread does next.
+/// The next action of the thread.
 enum NextTask {
     Command(Command),
     Recover,
@@ -211,9 +211,9 @@ impl Committer {
                 self.database = Some(database);
                 return Ok(());
             }
-            // After a failure it takes no more writes, so that closing it changes nothing.
+            // After a failure the database takes no more writes, so that closing it changes nothing.
             Ok(Err(error)) => {
-                // It may panic, and what it says does not matter any more.
+                // Dropping a failed database may panic, and its errors do not matter any more.
                 drop(caught(move || drop(database)));
                 error.to_string()
             }

@@ -26,9 +26,9 @@ struct FailingDisk(Arc<Mutex<DiskState>>);
 
 #[derive(Debug, Default)]
 struct DiskState {
-    /// What reads return.
+    /// The content that reads return.
     now: Vec<u8>,
-    /// What is left after a loss of power.
+    /// The content that is left after a loss of power.
     synced: Vec<u8>,
     /// The blocks that the next sync writes. Those that a failed sync could not write are not among them: systems take them
     /// for written.
@@ -151,7 +151,7 @@ fn payload(number: u64) -> String {
     format!("{number:0>3000}")
 }
 
-/// What a store holds: names and payloads.
+/// The content of a store: names and payloads.
 async fn objects(store: &EmbeddedStore) -> BTreeMap<String, String> {
     let list = store.list(KIND, ListOptions::default()).await.unwrap();
     let text = |payload: &[u8]| String::from_utf8(payload.to_vec()).unwrap();

@@ -1,4 +1,4 @@
-//! What is in the file: tables of redb, and the version of their format.
+//! The content of the file: tables of redb, and the version of their format.
 //!
 //! | table | key | value |
 //! |---|---|---|

@@ -25,7 +25,7 @@ pub(crate) struct LastRevision {
     is_failing: bool,
 }
 
-/// What the file begins with: its name and the version of its format.
+/// The first bytes of the file: its name and the version of its format.
 const MAGIC: &[u8; 8] = b"evkrev\x00\x01";
 /// The magic, the revision, and the revision with all bits inverted.
 const RECORD_BYTES: usize = 24;

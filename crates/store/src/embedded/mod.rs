@@ -39,7 +39,7 @@ use open::Opened;
 /// This many writes can wait for their turn; further ones wait for room.
 const COMMANDS_MAX: usize = 1024;
 
-/// What redb and this crate report about a file, for people; no code acts on it.
+/// A report of redb or of this crate about a file, for people; no code acts on it.
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// A store in one file, in this process.

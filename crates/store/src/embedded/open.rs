@@ -22,7 +22,7 @@ use super::shared_file::SharedFile;
 use super::synced_length::SyncedLength;
 use super::{Outcome, is_of_the_disk};
 
-/// What a file of redb begins with.
+/// The first bytes of a file of redb.
 const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
 /// All objects are in our own cache, so that redb's need not be large.
@@ -69,7 +69,7 @@ pub(crate) fn open_file(path: &Path, limits: HistoryLimits) -> Result<Opened, Er
             migrate(&database, format, STEPS).map_err(|error| file_error("migrate", path, &error))?;
             Ok(database)
         }
-        // What is in the file is known, and can be read until the disk takes writes.
+        // The content of the file is known, and can be read until the disk takes writes.
         Err(DatabaseError::Storage(StorageError::Io(error))) if format == FORMAT && is_of_the_disk(&error) => {
             Err(error.to_string())
         }

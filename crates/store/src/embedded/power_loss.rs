@@ -170,7 +170,7 @@ proptest! {
         let store = EmbeddedStore::open(&path, HistoryLimits::default()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let revision = runtime.block_on(store.revision()).unwrap();
-        // One more may have been written without a response.
+        // One more write may have taken place without a response.
         prop_assert!((acknowledged.len() as u64 + 1..=acknowledged.len() as u64 + 2).contains(&revision));
         for (name, number) in acknowledged {
             let object = runtime.block_on(store.get(Kind::FlowSchema, &name, At::Latest)).unwrap();

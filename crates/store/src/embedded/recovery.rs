@@ -34,7 +34,7 @@ pub(super) struct WriteFault {
 /// The objects that a batch writes, and what becomes of each.
 pub(super) type Touched = HashMap<(Kind, Box<str>), Option<Arc<Object>>>;
 
-/// What became of the batch whose write failed.
+/// The outcome of the batch whose write failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Nothing of it is in the file.
@@ -48,7 +48,7 @@ pub(super) enum Fate {
 impl WriteFault {
     /// Writing this many bytes failed for that reason.
     pub(super) fn new(problem: String, bytes: usize) -> Self {
-        // What is written beside the objects themselves is about as much again.
+        // Other tables need about as many bytes as the objects themselves.
         let probe_bytes = bytes.saturating_mul(2).clamp(PROBE_BYTES_MIN, PROBE_BYTES_MAX);
         Self { problem, retry_at: Instant::now() + PAUSE_MIN, pause: PAUSE_MIN, probe_bytes }
     }
@@ -96,8 +96,8 @@ impl WriteFault {
     }
 }
 
-/// What became of a batch, by what was found in the file. Fails if the file holds neither what was acknowledged nor that
-/// and the whole batch.
+/// The outcome of a batch, by the content of the file. Fails if the file holds neither what was acknowledged nor that and the
+/// whole batch.
 pub(super) fn fate(found: &Cache, acknowledged: &Cache, batch: Option<(u64, &Touched)>) -> Result<Fate, String> {
     let (is_at, was_at) = (found.freshness().revision, acknowledged.freshness().revision);
     let nothing = Touched::new();

@@ -20,7 +20,7 @@ struct LockedFile {
     has_failed_sync: AtomicBool,
 }
 
-/// So much is written at a time.
+/// The most that is written at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 // === impl SharedFile ===

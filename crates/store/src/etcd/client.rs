@@ -55,26 +55,26 @@ pub(crate) struct Client {
 /// A call of etcd's protocol.
 pub(crate) struct Method {
     path: &'static str,
-    /// What may be done when it is not known whether the call has taken effect.
+    /// Whether a call may be repeated when it is not known whether it has taken effect.
     retry: Retry,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Retry {
-    /// It changes nothing, or nothing more the second time.
+    /// The call changes nothing, or nothing more the second time.
     Always,
-    /// Only when it surely has not taken effect.
+    /// The call may be repeated only if it has surely not taken effect.
     IfNotSent,
 }
 
 /// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum CallError {
-    /// etcd rejected it.
+    /// etcd rejected the call.
     Refused(Status),
     /// No member could be reached; nothing was done.
     NotSent(String),
-    /// It was sent, and no response came.
+    /// The call was sent, and no response came.
     NoResponse(String),
 }
 
@@ -363,7 +363,7 @@ impl From<Status> for CallError {
     }
 }
 
-/// What a failed call means for a read.
+/// The meaning of a failed call for a read.
 impl From<CallError> for Error {
     fn from(failure: CallError) -> Self {
         match failure {

@@ -26,7 +26,7 @@ pub struct EtcdConfig {
     pub prefix: String,
     /// How to encrypt; `None` for plain text.
     pub tls: Option<EtcdTls>,
-    /// Who we are, for an etcd that wants a password.
+    /// User and password, for an etcd that needs them.
     pub login: Option<EtcdLogin>,
     /// No call takes longer than this in all, whatever it tries.
     pub call_deadline: Duration,

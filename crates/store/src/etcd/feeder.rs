@@ -94,8 +94,8 @@ impl Feeder {
         if revision_of(first.header.as_ref()) < revision {
             match self.reader.revision().await {
                 Ok(newest) if newest < revision => {
-                    // What was written after the backup is gone. What was written since it was restored is in the list
-                    // that is asked for next, or is noted again.
+                    // Writes after the backup are gone. Writes since the restore are in the list that is asked for next, or is
+                    // noted again.
                     self.written.store(0, Ordering::Release);
                     return WatchEnd::Gone(format!("etcd is back at revision {newest}"));
                 }

@@ -43,7 +43,7 @@ impl Keys {
             Some(name) => format!("{folder}/{name}\0"),
             None => format!("{folder}/"),
         };
-        // What follows the slash in ASCII ends all that begin with the folder and a slash.
+        // The character after the slash in ASCII ends the range of all keys that begin with the folder and a slash.
         KeyRange { start: start.into(), end: format!("{folder}0").into() }
     }
 
@@ -60,7 +60,7 @@ impl Keys {
         check_name(name).is_ok().then_some((kind, name))
     }
 
-    /// What comes after the folder of a kind in a key, whether or not it is a name.
+    /// The part of a key after the folder of a kind, whether or not it is a name.
     pub(crate) fn name_after(&self, kind: Kind, key: &[u8]) -> Option<String> {
         let folder = self.of(kind, None).start;
         key.strip_prefix(&*folder).map(|name| String::from_utf8_lossy(name).into_owned())

@@ -12,7 +12,7 @@ use super::client::{CallError, Client, RANGE};
 use super::keys::{KeyRange, Keys};
 use super::messages::{RangeRequest, RangeResponse, revision_of, signed};
 
-/// So many objects are asked for at a time.
+/// The number of objects in one request for a list.
 const PAGE: usize = 128;
 
 /// Reads from a cluster.
@@ -39,7 +39,7 @@ impl EtcdReader {
         Ok(revision_of(response.header.as_ref()))
     }
 
-    /// One object, at a revision; the newest for zero.
+    /// One object at a revision; revision 0 means the newest.
     pub(crate) async fn get(&self, kind: Kind, name: &str, revision: u64) -> Result<ReadObject, Error> {
         let request = RangeRequest { key: self.keys.key(kind, name), ..RangeRequest::default() };
         let response = self.range(request, revision).await?;
@@ -91,8 +91,8 @@ impl EtcdReader {
 
     /// Whether the objects of a kind are unchanged since a revision, and up to which revision that is so.
     ///
-    /// They are if there are as many as then, and none was written since: an object that was deleted since would have to be
-    /// balanced by one that was created since.
+    /// Objects are unchanged if there are as many as then, and none was written since: an object that was deleted since would
+    /// have to be balanced by one that was created since.
     pub(crate) async fn unchanged(&self, kind: Kind, since: u64, count: usize) -> Result<Option<u64>, Error> {
         let KeyRange { start, end } = self.keys.of(kind, None);
         let request = RangeRequest {

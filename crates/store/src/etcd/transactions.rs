@@ -39,7 +39,7 @@ pub enum KeyCondition {
     Written(String, u64),
 }
 
-/// What a transaction writes.
+/// The write of a transaction.
 ///
 /// Not `#[non_exhaustive]`: callers make it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub enum KeyWrite {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LeaseId(i64);
 
-/// What a transaction has done.
+/// The result of a transaction.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Transacted {
@@ -88,9 +88,9 @@ pub struct CoordinationKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyChange {
-    /// It was written.
+    /// The object was written.
     Written(CoordinationKey),
-    /// It was deleted.
+    /// The object was deleted.
     Deleted {
         /// The key without the prefix.
         name: String,

@@ -21,7 +21,7 @@ pub(crate) struct Conditional<'a> {
     pub(crate) kind: Kind,
     pub(crate) name: &'a str,
     pub(crate) expected: u64,
-    /// What to write; `None` to remove.
+    /// The object to write; `None` to remove it.
     pub(crate) payload: Option<Bytes>,
 }
 
@@ -80,7 +80,7 @@ impl Conditional<'_> {
         }
     }
 
-    /// What a response says: that it took place, or what stood in its way.
+    /// The content of a response: that the write took place, or what prevented it.
     fn outcome(&self, reader: &EtcdReader, txn: &TxnResponse) -> Result<Done, Error> {
         let revision = revision_of(txn.header.as_ref());
         let response = txn.responses.first().and_then(|ResponseOp { response }| response.as_ref());
