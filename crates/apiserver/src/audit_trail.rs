@@ -47,7 +47,7 @@ struct TrailFile {
 pub(crate) struct Change<'a> {
     pub(crate) time: Time,
     pub(crate) user: &'a User,
-    /// Who sent the request, if it was sent as another user.
+    /// The user who sent the request, if it was sent as another user.
     pub(crate) impersonator: Option<&'a User>,
     pub(crate) verb: Verb,
     pub(crate) kind: Kind,
@@ -55,7 +55,7 @@ pub(crate) struct Change<'a> {
     /// `status`, if only that was written.
     pub(crate) subresource: Option<&'static str>,
     pub(crate) version: Version,
-    /// Who owns what has changed; none for a deletion.
+    /// The manager that owns the changed fields; none for a deletion.
     pub(crate) field_manager: Option<&'a str>,
     /// The version of the object after the change; `None` for a deleted object.
     pub(crate) resource_version: Option<&'a str>,

@@ -29,9 +29,9 @@ pub(crate) enum Discovery {
     Resources(Version),
 }
 
-/// What can be done with an object and with a collection.
+/// The verbs of objects and collections.
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-/// What can be done with a status.
+/// The verbs of statuses.
 const STATUS_VERBS: [&str; 3] = ["get", "patch", "update"];
 /// The only version of the core group.
 const CORE_VERSION: &str = "v1";
@@ -102,7 +102,7 @@ fn group() -> Value {
 fn resources(version: Version) -> Value {
     let of_kind = |kind: Kind| {
         let (name, kind_name) = (kind.resource(), kind.name());
-        // What clients compare to learn whether objects are still stored in the same form.
+        // Clients compare this hash to learn whether objects are still stored in the same form.
         let hash = match kind {
             Kind::FlowSchema => "GJVAJZSZBIw=",
             Kind::PriorityLevelConfiguration => "Kir5PVfvNeI=",

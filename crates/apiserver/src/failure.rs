@@ -14,11 +14,11 @@ use serde::{Serialize, Serializer};
 pub struct Failure {
     /// The status of the response.
     pub status: StatusCode,
-    /// What sort of problem it is, for programs. Plain errors have none (API-112).
+    /// The sort of problem, for programs. Plain errors have none (API-112).
     pub reason: Option<&'static str>,
-    /// What is wrong, for people.
+    /// The message, for people.
     pub message: String,
-    /// What the request was about.
+    /// The object or path that the request was about.
     pub details: Option<Box<StatusDetails>>,
     /// Where an expired list can go on (API-153).
     pub continue_token: Option<String>,

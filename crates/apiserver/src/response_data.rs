@@ -10,7 +10,7 @@ use crate::output::{Media, TextFormat};
 pub(crate) struct ResponseData {
     /// The status.
     pub(crate) status: StatusCode,
-    /// What the body is written in; nothing where there is no body.
+    /// The format of the body; `None` without a body.
     pub(crate) content_type: Option<HeaderValue>,
     /// Further header fields. A `Cache-Control` here takes the place of the common one.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,

@@ -4,7 +4,7 @@ use evenkeel_api::{GROUP, Kind, Version};
 
 use crate::review::Review;
 
-/// What a path stands for.
+/// The thing that a path stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Objects of the group.
@@ -56,7 +56,7 @@ pub(crate) struct ObjectsRoute {
 pub(crate) enum Scope {
     /// All of the kind.
     Collection,
-    /// One.
+    /// One object.
     Object(String),
     /// The status of one.
     Status(String),

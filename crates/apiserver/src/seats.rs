@@ -16,7 +16,7 @@ use crate::registry::Registry;
 
 /// The flow control of the server that the objects govern, as soon as there is one in this process. Clones share it.
 ///
-/// It tells the API how many seats that server has. Without it, the API stores every valid object.
+/// This trait tells the API how many seats that server has. Without it, the API stores every valid object.
 #[derive(Debug, Clone, Default)]
 pub struct GovernedFlow {
     flow: Arc<OnceLock<FlowControl>>,
@@ -24,7 +24,7 @@ pub struct GovernedFlow {
     one_by_one: Arc<Mutex<()>>,
 }
 
-/// What decides whether there are enough seats after a write.
+/// The facts that decide whether there are enough seats after a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SeatCheck<'a> {
     pub(crate) governed: &'a GovernedFlow,
@@ -46,7 +46,7 @@ impl GovernedFlow {
         let _ = self.flow.set(flow);
     }
 
-    /// What checks assume of the server: what is known of its flow control.
+    /// The assumptions of checks about the server: the known facts about its flow control.
     pub(crate) fn assumptions(&self) -> Assumptions {
         let unknown = || Assumptions {
             preset: Preset::Plain,

@@ -76,7 +76,7 @@ pub enum StatusController {
     Off,
 }
 
-/// Who removes the finalizers `orphan` and `foregroundDeletion` from deleted objects (API-70).
+/// The manager that removes the finalizers `orphan` and `foregroundDeletion` from deleted objects (API-70).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum GarbageCollector {

@@ -48,7 +48,7 @@ pub(crate) struct Unlimited(Api);
 /// Reads the user who was identified before.
 pub(crate) type KnownUser = fn(&Parts) -> Result<Arc<User>, Unidentified>;
 
-/// What a request ends with.
+/// The result of a request.
 type ServiceResult = Result<Response<Either<FlowBody<ApiBody>, ApiBody>>, Infallible>;
 
 /// Puts the API behind its own flow control.

@@ -16,12 +16,12 @@ use crate::request_context::RequestContext;
 use crate::route::{Route, Scope};
 use crate::verb::Verb;
 
-/// What a request asks for.
+/// The target of a request: the thing at its path, and the verb.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    /// What the path stands for.
+    /// The thing that the path stands for.
     pub(crate) route: Route,
-    /// What is done with objects; none if the path is not about objects, or they have no such method.
+    /// The verb; `None` if the path is not about objects, or objects have no such method.
     pub(crate) verb: Option<Verb>,
     request: RequestInfo<'static>,
 }
@@ -35,7 +35,7 @@ static KUBERNETES: LazyLock<Kubernetes> = LazyLock::new(Kubernetes::default);
 // === impl Target ===
 
 impl Target {
-    /// What the request with this head asks for.
+    /// The target of the request with this head.
     pub(crate) fn of(parts: &Parts) -> Result<Self, DigestError> {
         let request = Digest::digest(&*KUBERNETES, parts)?.info;
         let route = Route::of(&request.path);

@@ -1,6 +1,6 @@
 //! `Verb`: what is done with objects.
 
-/// What is done with objects (API-3).
+/// The verbs: the things that requests do with objects (API-3).
 ///
 /// Not `#[non_exhaustive]`: Kubernetes has these, and whoever handles requests has to know all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

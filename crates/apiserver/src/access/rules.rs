@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{AUTHENTICATED, EDITORS, MASTERS, VIEWERS};
 
-/// What members of a group may do.
+/// The permissions of the members of a group.
 #[derive(Debug)]
 struct Grant {
     /// The group; `None` for everybody.

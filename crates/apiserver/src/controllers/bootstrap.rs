@@ -18,7 +18,7 @@ use crate::patch::FieldValidation;
 use crate::registry::{Registry, has_same_effect};
 use crate::verbs::{self, Write};
 
-/// Who writes the bootstrap objects.
+/// The manager that writes the bootstrap objects.
 const MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 
 /// How often the objects are checked.

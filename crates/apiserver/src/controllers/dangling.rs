@@ -23,7 +23,7 @@ use crate::patch::FieldValidation;
 use crate::registry::Registry;
 use crate::verbs::{self, Write};
 
-/// Who writes the condition.
+/// The manager that writes the condition.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 /// One flow schema is written at most this often in [`WINDOW`].
 const WRITES_MAX: usize = 6;
@@ -52,7 +52,7 @@ struct RoundSummary {
     failed: Option<Failure>,
 }
 
-/// What became of one condition.
+/// The outcome of checking one condition.
 #[derive(Debug)]
 enum ConditionWrite {
     Written,
@@ -65,7 +65,7 @@ enum ConditionWrite {
 /// Whether conditions can be written, by the last round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoundOutcome {
-    /// One was written, or none had to be.
+    /// The condition was written, or did not have to be.
     Working,
     /// Some have to be written, and none was tried: they were tried too often before.
     NothingTried,

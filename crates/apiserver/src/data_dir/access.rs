@@ -1,4 +1,4 @@
-//! Who else can get at the folder and its secrets.
+//! Finds users who can get at the folder and its secrets, besides its owner.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -28,7 +28,7 @@ pub(super) fn check_folder(path: &Path) -> Result<(), DataDirError> {
 
 const ROOT: u32 = 0;
 
-/// What others can do in a folder, and what to do about it.
+/// The things that others can do in a folder, and the remedy.
 fn problem(owner: u32, own: u32, mode: u32) -> Option<String> {
     if mode & WRITABLE_BY_ALL != 0 {
         let advice = "change that with `chmod o-w`, or use a subdirectory, which Evenkeel creates as a private one";

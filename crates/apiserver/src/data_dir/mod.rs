@@ -34,19 +34,19 @@ pub enum DataDirError {
     /// The file system refuses.
     #[error("cannot {action} {path}: {source}; {}", advice(source), path = .path.display())]
     File {
-        /// What was to be done.
+        /// The action that failed.
         action: &'static str,
-        /// With which file.
+        /// The file that the action was for.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Others could exchange what is in it.
+    /// Others could exchange the content of the folder.
     #[error("{path} is not safe: {problem}", path = .path.display())]
     Unsafe {
         /// The folder.
         path: PathBuf,
-        /// Who can do what, and what to do about it.
+        /// The users who have access, the kind of access, and the remedy.
         problem: String,
     },
     /// A file is invalid.
@@ -54,7 +54,7 @@ pub enum DataDirError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
+        /// The fault in the content.
         problem: String,
     },
     /// The certificate or the key of the CA is missing or invalid.
@@ -66,7 +66,7 @@ pub enum DataDirError {
     Authority {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         problem: String,
     },
 }
@@ -82,7 +82,7 @@ pub struct UnwrittenCertificate {
     pub key: String,
 }
 
-/// What to do when the file system refuses.
+/// The remedy when the file system refuses.
 fn advice(error: &io::Error) -> &'static str {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match error.kind() {
@@ -212,7 +212,7 @@ impl DataDir {
         self.path.join("ca.key")
     }
 
-    /// What `kubectl --kubeconfig` takes.
+    /// The kubeconfig for `kubectl --kubeconfig`.
     pub fn kubeconfig(&self) -> PathBuf {
         self.path.join("kubeconfig")
     }

@@ -39,7 +39,7 @@ struct CopyContent<S, L> {
 /// Hashes what is written to it.
 struct Hashed(Sha256);
 
-/// What the file begins with; the number is the version of its format.
+/// The first line of the file; the number is the version of its format.
 const HEADING: &str = "evenkeel-objects 1 sha256:";
 
 fn hex(hash: Sha256) -> String {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::DataDirError;
 
-/// Who can read a file.
+/// The users who can read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Everybody,

@@ -23,7 +23,8 @@ pub struct ObjectsAt {
     pub(crate) upkeep: UpkeepOfObjects,
 }
 
-/// What the present statuses and metadata ask of controllers: an [`Upkeep`] for each of the [`objects`](ObjectsAt::objects).
+/// The work that the present statuses and metadata ask of controllers: an [`Upkeep`] for each of the
+/// [`objects`](ObjectsAt::objects).
 #[derive(Debug, Default)]
 pub(crate) struct UpkeepOfObjects {
     pub(crate) flow_schemas: Vec<Upkeep>,

@@ -12,7 +12,7 @@ pub(super) struct FollowPace {
     at: Instant,
 }
 
-/// One part in this many of the time may be used.
+/// Following may use the time divided by this.
 const PARTS: u32 = 10;
 /// The time that may be used at once after a quiet time: ten changes that take ten milliseconds each.
 const TAKEN_MAX: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ impl FollowPace {
         self.taken = self.taken.saturating_sub((now - self.at) / PARTS) + time;
         self.at = now;
         let rest = (self.taken.saturating_sub(TAKEN_MAX) * PARTS).min(REST_MAX);
-        // What the longest pause does not make up for is forgotten.
+        // Work that the longest pause does not make up for is forgotten.
         self.taken = self.taken.min(TAKEN_MAX + REST_MAX / PARTS);
         rest
     }

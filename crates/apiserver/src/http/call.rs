@@ -31,7 +31,7 @@ use crate::target::Target;
 use crate::verb::Verb;
 use crate::warning;
 
-/// What is known of a request before its body is read.
+/// The facts about a request that are known before its body is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) shared: &'a ApiState,

@@ -22,7 +22,7 @@ const WORK_MAX: u64 = 100_000;
 /// The work for each object, as the bytes of an object that takes as long to decode.
 const BYTES_OF_EACH: usize = 2048;
 
-/// What is found in the written object, and in others because of it.
+/// The findings in the written object, and in others because of it.
 pub(super) async fn warnings<S: HubSpec>(shared: &ApiState, written: &Written<S>) -> Vec<String> {
     if shared.schemas.preset().is_kubernetes() {
         return Vec::new();

@@ -90,7 +90,7 @@ fn health_check(check: HealthCheck, call: Call<'_>) -> ResponseData {
     }
 }
 
-/// What is wrong, if anything is.
+/// The fault, if there is one.
 fn problem(check: HealthCheck, call: Call<'_>) -> Option<String> {
     match check {
         HealthCheck::Ping => None,

@@ -247,7 +247,7 @@ impl<'a> ObjectsCall<'a> {
         self.call.shared.audit_trail.record(&change);
     }
 
-    /// What is known of a change before the object is.
+    /// A change, as far as it is known before its object.
     fn change<'c>(&'c self, kind: Kind, name: &'c str, time: Time) -> Change<'c> {
         let context = self.call.context;
         Change {
@@ -380,7 +380,7 @@ fn content_type(call: Call<'_>) -> Option<&str> {
     call.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok())
 }
 
-/// What is wrong with the annotations that are meant for Evenkeel (BM-2). Kubernetes stores them, and so do we.
+/// The faults of the annotations that are meant for Evenkeel (BM-2). Kubernetes stores them, and so do we.
 fn not_understood<S: HubSpec>(written: &Written<S>) -> impl Iterator<Item = String> {
     let found = annotations::not_understood(S::KIND, &written.record.object.metadata.annotations);
     found.into_iter().map(|found| found.to_string())

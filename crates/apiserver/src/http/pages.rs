@@ -58,7 +58,7 @@ pub(super) fn metrics(call: Call<'_>) -> Result<ResponseData, Failure> {
     Ok(ResponseData::new(StatusCode::OK, HeaderValue::from_static(page.content_type), page.text.into()))
 }
 
-/// What the API's own flow control is doing (section 9.2 of the specification of the engine).
+/// The state of the API's own flow control (section 9.2 of the specification of the engine).
 pub(super) fn dump(dump: Dump, call: Call<'_>) -> ResponseData {
     let flow = &call.shared.flow;
     let page = match dump {

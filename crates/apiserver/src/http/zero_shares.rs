@@ -29,7 +29,7 @@ impl ZeroShares {
         (shares(&stored.object) == Some(0)).then_some(Self { version })
     }
 
-    /// What has become of the shares, if they are not zero any more.
+    /// A warning with the new shares, if they are not zero any more.
     pub(super) fn warning<S: HubSpec>(self, written: &Record<S>) -> Option<String> {
         let shares = shares(&written.object).filter(|shares| *shares > 0)?;
         let (name, version) = (written.object.name(), self.version);

@@ -30,13 +30,13 @@ pub struct ApplyRequest<'a> {
     pub body: &'a ApplyBody,
     /// The name in the URL.
     pub name: &'a str,
-    /// What to do about fields that others own.
+    /// The treatment of fields that others own.
     pub on_conflict: OnConflict,
-    /// Who applies.
+    /// The manager that applies.
     pub writer: Writer<'a>,
 }
 
-/// What an apply does about fields that others own and that it wants to change.
+/// The treatment of fields that an apply wants to change and that others own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnConflict {

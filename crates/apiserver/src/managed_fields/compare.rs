@@ -1,4 +1,4 @@
-//! What differs between two states of an object, field by field.
+//! The difference between two states of an object, field by field.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ impl Comparison {
         ElementPair { old: Some(old), new: Some(new) }.compare(parts)
     }
 
-    /// What differs below these elements, which come in any order.
+    /// The differences below these elements, which come in any order.
     fn of_children(children: impl Iterator<Item = (Element, Comparison)>) -> Self {
         let (mut changed, mut removed) = (Vec::new(), Vec::new());
         for (element, below) in children {
@@ -67,7 +67,7 @@ impl<'a> ElementPair<'a> {
             OwnedParts::Elements | OwnedParts::Members { .. } => self.compare_items(parts),
             _ => self.compare_members(parts),
         };
-        // What comes into being is owned together with its parts.
+        // A new part is owned together with its own parts.
         comparison.changed.itself = self.old.is_none();
         comparison.removed.itself = self.new.is_none();
         comparison

@@ -32,7 +32,7 @@ impl<'a, S: HubSpec> Differences<'a, S> {
         self
     }
 
-    /// What differs in that version.
+    /// The fields that differ in that version.
     pub(crate) fn in_version(&mut self, version: Version) -> &Comparison {
         let place = self.known.iter().position(|(known, _)| *known == version);
         let place = place.unwrap_or_else(|| {

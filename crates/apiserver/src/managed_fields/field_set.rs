@@ -52,7 +52,7 @@ impl FieldSet {
         self.children.iter().map(|(element, child)| (element, child))
     }
 
-    /// What the set holds below that element.
+    /// The part of the set below that element.
     pub(crate) fn child(&self, element: &Element) -> Option<&FieldSet> {
         let index = self.children.binary_search_by(|(own, _)| own.cmp(element)).ok()?;
         Some(&self.children[index].1)
@@ -90,7 +90,7 @@ impl FieldSet {
         });
     }
 
-    /// What is in both sets.
+    /// The fields that are in both sets.
     pub(crate) fn intersection(&self, other: &FieldSet) -> FieldSet {
         let mut both = FieldSet { itself: self.itself && other.itself, children: Vec::new() };
         for (element, child) in &self.children {

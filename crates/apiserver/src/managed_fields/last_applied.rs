@@ -15,7 +15,7 @@ use super::schema_check::check;
 
 /// The manager of `kubectl apply --server-side`.
 pub(crate) const KUBECTL: &str = "kubectl";
-/// What kubectl applied last, as JSON.
+/// The object that kubectl applied last, as JSON.
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// How many bytes all annotations of an object may have.
 const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;

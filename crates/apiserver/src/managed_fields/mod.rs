@@ -1,4 +1,4 @@
-//! Who owns which field: `managedFields`, and server-side apply (API-123 to API-144).
+//! The owners of fields: `managedFields`, and server-side apply (API-123 to API-144).
 //!
 //! All functions are pure: the stored object, the request and the time come in, the new object comes out.
 //!

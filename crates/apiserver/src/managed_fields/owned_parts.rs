@@ -21,7 +21,7 @@ pub(crate) enum OwnedParts {
     Members {
         /// The name of that member.
         key: &'static str,
-        /// What the objects are.
+        /// The shape of the objects.
         shape: &'static Shape,
     },
 }

@@ -18,7 +18,7 @@ pub(crate) enum Operation {
     Update,
 }
 
-/// What one manager owns by one operation in one version through one endpoint.
+/// The fields that one manager owns by one operation in one version through one endpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Owner {
     pub(crate) manager: String,
@@ -54,7 +54,7 @@ impl Operation {
 // === impl Owner ===
 
 impl Owner {
-    /// What a request makes its writer own.
+    /// The fields that a request makes its writer own.
     pub(crate) fn new(writer: Writer<'_>, operation: Operation, fields: FieldSet) -> Self {
         Self {
             manager: writer.name().to_owned(),
@@ -66,7 +66,7 @@ impl Owner {
         }
     }
 
-    /// What tells entries apart. A manager has one for all that it applies, in whatever version (API-130).
+    /// The key of an entry. A manager has one entry for all that it applies, in whatever version (API-130).
     pub(crate) fn identity(&self) -> (&str, Operation, Option<Version>, &str) {
         let version = (self.operation == Operation::Update).then_some(self.version);
         (&self.manager, self.operation, version, &self.subresource)

@@ -8,12 +8,12 @@ use super::element::Element;
 use super::field_set::FieldSet;
 use super::owned_parts::OwnedParts;
 
-/// What decides whether a part of an object stays.
+/// The facts that decide whether a part of an object stays.
 #[derive(Clone, Copy)]
 pub(crate) struct Claims<'a> {
-    /// What the manager applied the last time.
+    /// The fields that the manager applied the last time.
     pub(crate) last: &'a FieldSet,
-    /// What anybody owns, with what the manager applies now.
+    /// The fields that any manager owns, with those that this manager applies now.
     pub(crate) current: &'a FieldSet,
 }
 

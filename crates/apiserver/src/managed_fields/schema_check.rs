@@ -19,7 +19,7 @@ struct Checker {
     path: String,
 }
 
-/// What is wrong with an object of this type, or nothing.
+/// The fault of an object of this type, or nothing.
 pub(crate) fn check(value: &Value, schema: &TypeSchema) -> Result<(), String> {
     let mut checker = Checker::default();
     checker.object(value, schema);

@@ -1,4 +1,4 @@
-//! What becomes of the managed fields in a create or an update (API-136 to API-142).
+//! The managed fields after a create or an update (API-136 to API-142).
 
 use evenkeel_api::decode::{Node, Value as NodeValue};
 use evenkeel_api::meta::{ManagedFieldsEntry, Time};
@@ -10,13 +10,13 @@ use super::difference::Differences;
 use super::owner::{Operation, Owner, read, write};
 use super::writer::{WriteTarget, Writer, strip};
 
-/// What a request says of `metadata.managedFields`.
+/// The `metadata.managedFields` of a request.
 ///
 /// An empty list asks for another thing than none, and looks the same in an [`Object`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SentManagers {
-    /// What the decoded object holds: entries, or nothing.
+    /// The entries of the decoded object, or none.
     AsDecoded,
     /// An empty list, which clears all tracking (API-139).
     EmptyList,
@@ -25,7 +25,7 @@ pub enum SentManagers {
 // === impl SentManagers ===
 
 impl SentManagers {
-    /// What a body, or a patched object, says.
+    /// The managed fields of a body or of a patched object.
     pub fn of(root: &Node) -> Self {
         let entries = root.get("metadata").and_then(|metadata| metadata.get("managedFields"));
         match entries.map(|node| &node.value) {

@@ -7,7 +7,7 @@ use evenkeel_api::{Defaulted, HubSpec, Object, Version, Wire};
 use serde::de::value::Error;
 use serde_json::Value;
 
-/// What becomes of the members that an object leaves out and that have a default.
+/// The treatment of members that an object leaves out and that have a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Defaults {
     /// Defaults are filled in.
@@ -56,7 +56,7 @@ fn without_managed_fields<S: HubSpec>(object: &Object<V1, S>) -> Object<V1, S> {
     bare
 }
 
-/// What of the metadata somebody can own (API-131).
+/// The fields of the metadata that a manager can own (API-131).
 fn ownable(metadata: &ObjectMeta) -> ObjectMeta {
     ObjectMeta {
         generate_name: metadata.generate_name.clone(),

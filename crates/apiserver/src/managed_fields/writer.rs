@@ -1,4 +1,4 @@
-//! Who writes to an object, in which version, and through which endpoint.
+//! The writer of an object, its version and its endpoint.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::field_set::FieldSet;
 
-/// Who writes to an object, and how.
+/// The writer of an object, and the way it writes.
 ///
 /// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +16,11 @@ pub struct Writer<'a> {
     pub manager: &'a str,
     /// The version of the request.
     pub version: Version,
-    /// What the request writes to.
+    /// The endpoint that the request writes to.
     pub endpoint: WriteTarget,
 }
 
-/// What a request writes to.
+/// The endpoint that a request writes to.
 ///
 /// Not `#[non_exhaustive]`: an object has no other parts that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,7 +34,7 @@ pub enum WriteTarget {
 /// The name of a manager that gives none.
 const UNKNOWN: &str = "unknown";
 
-/// What nobody ever owns (API-131).
+/// The fields that no manager ever owns (API-131).
 static NEVER_OWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     let fields = json!({
         "f:apiVersion": {},

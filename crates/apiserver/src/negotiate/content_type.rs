@@ -1,9 +1,9 @@
-//! What the body of a request is written in (API-87 to API-89, API-109).
+//! The format of a request's body (API-87 to API-89, API-109).
 
 use crate::Failure;
 use crate::output::Media;
 
-/// What the body of a request is written in.
+/// The format of a request's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyFormat {
     /// JSON.
@@ -14,7 +14,7 @@ pub(crate) enum BodyFormat {
     Protobuf,
 }
 
-/// What the body of a PATCH is (API-89).
+/// The type of patch in the body of a PATCH (API-89).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchType {
     /// A list of operations.
@@ -27,8 +27,8 @@ pub(crate) enum PatchType {
     Apply,
 }
 
-/// What a body is written in, by the header `Content-Type`. A body without one is JSON. The parameters do not matter, but
-/// must be well-formed.
+/// The format of a body, by the header `Content-Type`. A body without one is JSON. The parameters do not matter, but must be
+/// well-formed.
 pub(crate) fn body_format(content_type: Option<&str>) -> Result<BodyFormat, Failure> {
     let header = content_type.unwrap_or_default();
     let found = media_type(header);
@@ -49,7 +49,7 @@ pub(crate) fn body_format(content_type: Option<&str>) -> Result<BodyFormat, Fail
     }
 }
 
-/// What a patch is, by the header `Content-Type`.
+/// The type of a patch, by the header `Content-Type`.
 pub(crate) fn patch_type(content_type: Option<&str>) -> Result<PatchType, Failure> {
     let found = media_type(content_type.unwrap_or_default());
     let is_named = |patch: &PatchType| found.eq_ignore_ascii_case(patch.name());

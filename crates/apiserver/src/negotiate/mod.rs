@@ -1,4 +1,4 @@
-//! What a client wants to have sent, and what it sends: `Accept`, `Content-Type`, `pretty` (API-78, API-87 to API-94).
+//! The formats that a client wants and sends: `Accept`, `Content-Type`, `pretty` (API-78, API-87 to API-94).
 
 mod accept;
 mod content_type;

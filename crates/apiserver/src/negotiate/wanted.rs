@@ -9,7 +9,7 @@ use crate::Failure;
 use crate::failure::META_GROUP;
 use crate::output::{Format, Layout, Media, TextFormat};
 
-/// What a client says about the response that it wants.
+/// The client's wishes for the form of the response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     accept: &'a str,
@@ -21,11 +21,11 @@ pub(crate) struct Asked<'a> {
 pub(crate) struct Wanted {
     /// How its text is written.
     pub(crate) format: Format,
-    /// What it shows of the objects.
+    /// The part of the objects that the response shows.
     pub(crate) shape: Shape,
 }
 
-/// What a response shows of objects.
+/// The part of objects that a response shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Shape {
     /// Everything.
@@ -48,7 +48,7 @@ pub(crate) enum MetaVersion {
     V1beta1,
 }
 
-/// What a response holds.
+/// The content of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResponseKind {
     /// One object.
@@ -75,14 +75,14 @@ const SPOKEN_BY_COLLECTIONS: &str = "application/json, application/yaml, applica
 const STREAMED: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 /// The media types of documents that are no objects.
 const SPOKEN_BY_DOCUMENTS: &str = "application/json, application/yaml";
-/// What asks for the aggregated form of discovery (API-181).
+/// The media type that asks for the aggregated form of discovery (API-181).
 const AGGREGATED: WantedKind<'_> =
     WantedKind { kind: "APIGroupDiscoveryList", version: "v2", group: "apidiscovery.k8s.io" };
 
 // === impl Asked ===
 
 impl<'a> Asked<'a> {
-    /// What the header fields and the query parameter `pretty` say.
+    /// Reads the header fields and the query parameter `pretty`.
     pub(crate) fn new(headers: &'a HeaderMap, pretty: Option<&str>) -> Self {
         Self { accept: text(headers, &ACCEPT), layout: layout(pretty, text(headers, &USER_AGENT)) }
     }
@@ -178,7 +178,7 @@ impl Shape {
 // === impl MetaVersion ===
 
 impl MetaVersion {
-    /// What an object of this version has in `apiVersion`.
+    /// The `apiVersion` of objects of this version.
     pub(crate) const fn api_version(self) -> &'static str {
         match self {
             Self::V1 => "meta.k8s.io/v1",

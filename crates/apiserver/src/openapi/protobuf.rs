@@ -152,7 +152,7 @@ mod tests {
         found
     }
 
-    /// What is in all fields that a path of numbers leads to.
+    /// The contents of all fields that a path of numbers leads to.
     fn at<'b>(bytes: &'b [u8], path: &[u64]) -> Vec<&'b [u8]> {
         path.iter().fold(vec![bytes], |messages, number| {
             let inner = messages.iter().flat_map(|message| fields(message));

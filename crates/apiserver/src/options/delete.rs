@@ -1,4 +1,4 @@
-//! What a deletion asks for, in its body or in its query (API-68 to API-73).
+//! The options of a deletion, in its body or in its query (API-68 to API-73).
 
 use evenkeel_api::decode::{Document, Node, Value as Tree, parse_json, parse_protobuf, parse_yaml};
 use evenkeel_api::protobuf::{Envelope, Malformed};
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::negotiate::BodyFormat;
 use crate::strconv::{is_true, parse_int};
 
-/// What a deletion asks for.
+/// The options of a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
     pub(crate) persistence: Persistence,
@@ -24,7 +24,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) resource_version: Option<String>,
 }
 
-/// What becomes of objects that depend on the deleted one: there are none, but a finalizer stands for it (API-70).
+/// The treatment of objects that depend on the deleted one: there are none, but a finalizer stands for it (API-70).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
     /// The request does not say. A finalizer that the object has already decides.

@@ -9,7 +9,7 @@ use crate::continue_token::ContinueToken;
 use crate::failure::Failure;
 use crate::strconv::{is_true, parse_int, parse_uint};
 
-/// What a list shows.
+/// The options of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListOptions {
     pub(crate) selection: Selection,
@@ -40,7 +40,7 @@ pub(crate) enum Moment {
     Exactly(u64),
 }
 
-/// What a watch begins with.
+/// The first events of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WatchOptions {
     pub(crate) selection: Selection,
@@ -68,7 +68,7 @@ pub(crate) enum Initial {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Selection {
     labels: LabelSelector,
-    /// What a name must be or must not be.
+    /// A condition on the name.
     names: Vec<(FieldOperator, String)>,
     /// A term about the namespace, which is always empty, that does not hold.
     is_impossible: bool,
@@ -192,7 +192,7 @@ impl Raw {
         parse_uint(&self.revision).map(Some).map_err(|problem| invalid_revision(&self.revision, &problem))
     }
 
-    /// What may not be asked of a list (API-155).
+    /// Rejects options that a list does not allow (API-155).
     fn check_list(&self) -> Result<(), Failure> {
         let mut errors = Vec::new();
         if !self.revision_match.is_empty() {
@@ -228,7 +228,7 @@ impl Raw {
         }
     }
 
-    /// What may not be asked of a watch (API-165).
+    /// Rejects options that a watch does not allow (API-165).
     fn check_watch(&self) -> Result<(), Failure> {
         let mut errors = Vec::new();
         if self.sends_initial_events.is_some() {

@@ -1,4 +1,4 @@
-//! What the query of a request, and the body of a deletion, ask for (API-76 to API-86).
+//! The options in the query of a request and in the body of a deletion (API-76 to API-86).
 
 mod delete;
 mod list;

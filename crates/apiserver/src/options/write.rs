@@ -12,12 +12,12 @@ use crate::managed_fields::OnConflict;
 use crate::patch::FieldValidation;
 use crate::strconv::is_true;
 
-/// What a request that writes wants besides its body.
+/// The options of a request that writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WriteOptions {
     pub(crate) persistence: Persistence,
     pub(crate) validation: FieldValidation,
-    /// Who owns what the request changes.
+    /// The manager that owns the fields that the request changes.
     pub(crate) manager: String,
     /// Whether an apply takes over what others own.
     pub(crate) on_conflict: OnConflict,
@@ -31,7 +31,7 @@ pub(crate) enum Persistence {
     DryRun,
 }
 
-/// What sort of request writes. The name of its options follows from it.
+/// The sort of request that writes. The name of its options follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteKind {
     Create,
@@ -90,7 +90,7 @@ fn is_printable(c: char) -> bool {
     !c.is_control() && (c == ' ' || !c.is_whitespace()) && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{feff}')
 }
 
-/// Who writes, if the request does not say: the program that sends it (API-80).
+/// The manager of a request that names none: the program that sends it (API-80).
 fn manager_by_agent(headers: &HeaderMap) -> String {
     let agent = headers.get(USER_AGENT).map_or(Cow::default(), |agent| String::from_utf8_lossy(agent.as_bytes()));
     let program = agent.split('/').next().unwrap_or_default();

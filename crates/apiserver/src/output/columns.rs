@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::age::age;
 
-/// What a table shows of a kind.
+/// The columns of a kind's table.
 pub(crate) trait Columns: HubSpec {
     /// The columns.
     const COLUMNS: &'static [Column];
@@ -44,7 +44,7 @@ pub(crate) enum Cell<'a> {
     Number(i32),
 }
 
-/// What stands in a cell for what the object does not have.
+/// The text of a cell for a value that the object does not have.
 const NONE: &str = "<none>";
 /// The condition that says that the level of a flow schema is missing (API-197).
 const DANGLING: &str = "Dangling";

@@ -12,7 +12,7 @@ use super::format::json_line;
 pub(crate) struct Encoded {
     /// The JSON and a newline.
     line: Bytes,
-    /// What comes before `metadata`, in bytes.
+    /// The length of the part before `metadata`, in bytes.
     heading: usize,
 }
 

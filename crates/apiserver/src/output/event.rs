@@ -30,7 +30,7 @@ enum Framing {
     Frames,
 }
 
-/// What happened to an object.
+/// The change to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The object was created, or begins to match the selectors.
@@ -57,7 +57,7 @@ enum EventShape {
     PartialMetadata(MetaVersion),
 }
 
-/// What a watch in protobuf is written in (PB-4).
+/// The content type of a watch in protobuf (PB-4).
 const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch";
 /// The annotation of the bookmark that ends the initial events (API-164).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -82,7 +82,7 @@ impl EventWriter {
         Ok(Self { version: view.version, shape, framing })
     }
 
-    /// What the whole watch is written in.
+    /// The format of the whole watch.
     pub(crate) fn content_type(&self) -> HeaderValue {
         HeaderValue::from_static(match self.framing {
             Framing::Lines => Media::Json.name(),

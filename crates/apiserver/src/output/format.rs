@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{indent, yaml};
 
-/// What a response is written in.
+/// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// A text.
@@ -18,9 +18,9 @@ pub(crate) enum Format {
 /// How a text is written. Documents such as discovery have no other format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextFormat {
-    /// What programs want.
+    /// JSON, for programs.
     Json(Layout),
-    /// What some people want.
+    /// YAML, for people.
     Yaml,
 }
 
@@ -75,7 +75,7 @@ impl Default for Format {
 // === impl TextFormat ===
 
 impl TextFormat {
-    /// One line of JSON, or what the client wants instead.
+    /// One line of JSON, or the form that the client wants instead.
     pub(crate) fn written(self, line: Bytes) -> Bytes {
         match self {
             Self::Json(Layout::OneLine) => line,

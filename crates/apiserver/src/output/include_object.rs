@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::Failure;
 
-/// What the rows of a table carry besides their cells.
+/// The part of the objects that the rows of a table carry besides their cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IncludeObject {
     /// Nothing.

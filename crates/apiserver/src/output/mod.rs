@@ -1,4 +1,4 @@
-//! What is sent back: objects, lists, tables, watch events and statuses, in the form that the client wants.
+//! The bodies of responses: objects, lists, tables, watch events and statuses, in the form that the client wants.
 //!
 //! Texts are written as one line of JSON first ([`Encoded`] keeps that of an object), and only for the few clients that
 //! want another layout or YAML ([`TextFormat`]) written again. Protobuf is written from the objects themselves.

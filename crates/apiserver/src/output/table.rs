@@ -38,7 +38,7 @@ pub(super) struct TableStyle {
     version: MetaVersion,
     /// Whether it says what its columns are.
     pub(super) header: Header,
-    /// What its rows carry besides their cells.
+    /// The part of the objects that rows carry besides their cells.
     include_object: IncludeObject,
     /// The version of whole objects in the rows.
     object_version: Version,

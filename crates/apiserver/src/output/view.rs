@@ -10,7 +10,7 @@ use crate::negotiate::Wanted;
 pub(crate) struct View<'a> {
     /// The version in the URL.
     pub(crate) version: Version,
-    /// What was asked for in the header.
+    /// The form that the header asks for.
     pub(crate) wanted: Wanted,
     /// The query parameter `includeObject`, which counts for tables only (API-177).
     pub(crate) include_object: Option<&'a str>,

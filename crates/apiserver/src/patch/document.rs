@@ -9,7 +9,7 @@ pub(super) fn read(patch: &[u8]) -> Result<Document, Failure> {
     parse_json(patch).map_err(|_| Failure::bad_request("invalid JSON patch"))
 }
 
-/// What messages call a value, or `None` for `null`.
+/// The name of a value's type in messages; `None` for `null`.
 pub(super) fn type_name(value: &NodeValue) -> Option<&'static str> {
     match value {
         NodeValue::Null => None,

@@ -1,6 +1,6 @@
 //! `FieldValidation`: what is made of unknown fields and duplicate keys (API-81).
 
-/// What is made of fields that a type does not have, and of keys that occur twice.
+/// The treatment of fields that a type does not have, and of keys that occur twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FieldValidation {

@@ -17,7 +17,7 @@ use crate::managed_fields::SentManagers;
 pub struct PatchedDocument {
     /// The object.
     pub value: Value,
-    /// What was dropped from the patch itself.
+    /// The fields that were dropped from the patch itself.
     dropped: Vec<String>,
     /// The patch, if it was a strategic merge patch: these are shown where others show the object.
     strategic: Option<Value>,
@@ -29,11 +29,11 @@ pub struct PatchedDocument {
 pub struct Patched<S: HubSpec> {
     /// The object, its defaults filled in, in the hub version.
     pub object: Object<V1, S>,
-    /// What it says of `metadata.managedFields`.
+    /// The patched object's `metadata.managedFields`.
     pub sent: SentManagers,
     /// How its rules are written if it has none.
     pub empty_rules: EmptyRules,
-    /// What was dropped, one warning for each.
+    /// A warning for each field that was dropped.
     pub warnings: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// What becomes of the `managedFields` of an object that is too large only because of them.
+/// The treatment of `managedFields` in an object that is too large only because of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Managers {
     /// The object is stored without them.

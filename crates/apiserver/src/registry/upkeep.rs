@@ -8,11 +8,11 @@ use evenkeel_engine::controller::Dangling;
 
 use crate::verbs::is_of_the_collector;
 
-/// What the status and the metadata of an object ask of controllers.
+/// The work that the status and the metadata of an object ask of controllers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Upkeep {
-    /// What the condition `Dangling` of a flow schema says: whether its level is missing. `None` without such a condition, or with one
-    /// about another level.
+    /// The content of a flow schema's condition `Dangling`: whether its level is missing. `None` without such a condition, or
+    /// with one about another level.
     pub(crate) dangling: Option<bool>,
     /// Whether the object is being deleted and has a finalizer that a garbage collector removes.
     pub(crate) awaits_collector: bool,

@@ -29,14 +29,14 @@ pub(crate) struct Review {
     api_version: &'static str,
 }
 
-/// What is asked.
+/// The question of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
     /// Whether the user may do one thing.
     Access,
-    /// What the user may do.
+    /// The permissions of the user.
     Rules,
-    /// Who the user is.
+    /// The identity of the user.
     Identity,
 }
 

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::options::{DeleteOptions, Moment, Persistence, Propagation};
 use crate::registry::{Managers, Record, Registry, Unwritten};
 
-/// What became of a deletion.
+/// The outcome of a deletion.
 #[derive(Debug)]
 pub(crate) enum Deleted<S: HubSpec> {
     /// The object is deleted.

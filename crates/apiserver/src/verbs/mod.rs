@@ -1,4 +1,4 @@
-//! What requests do to objects: one module for each verb, generic over the two kinds.
+//! The verbs that act on objects: one module for each, generic over the two kinds.
 
 mod apply;
 mod attempts;
@@ -55,7 +55,7 @@ pub(crate) struct Written<S: HubSpec> {
 // === impl Write ===
 
 impl Write<'_> {
-    /// Who writes, for `managedFields`.
+    /// The writer of the request, for `managedFields`.
     fn writer(&self) -> Writer<'_> {
         Writer { manager: &self.options.manager, version: self.version, endpoint: self.endpoint }
     }

@@ -1,4 +1,4 @@
-//! What the server sets and resets, whatever a client sends (API-54 to API-57, API-59).
+//! The fields that the server sets and resets, whatever a client sends (API-54 to API-57, API-59).
 
 use evenkeel_api::meta::{ObjectMeta, Time};
 use evenkeel_api::v1::V1;

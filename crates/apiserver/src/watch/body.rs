@@ -37,7 +37,7 @@ impl WatchBody {
         Self { content_type, next: Some(Lines::next(Box::new(stream))), _permit: permit }
     }
 
-    /// What the watch is written in.
+    /// The format of the watch.
     pub(crate) fn content_type(&self) -> HeaderValue {
         self.content_type.clone()
     }

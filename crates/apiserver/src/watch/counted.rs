@@ -17,7 +17,7 @@ pub(crate) struct CountedWatch {
     waiting: WaitingFor,
 }
 
-/// What the watch waits for, besides the next event.
+/// The things that the watch waits for, besides the next event.
 enum WaitingFor {
     Nothing,
     /// Another watch of the connection has an event for which there is no room.

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 #[derive(Debug, Clone)]
 pub(crate) struct WatchLimit(Arc<Semaphore>);
 
-/// One watch that counts, until it is dropped.
+/// A watch that counts towards the limit until this is dropped.
 #[derive(Debug)]
 pub(crate) struct WatchPermit {
     _permit: OwnedSemaphorePermit,
@@ -23,7 +23,7 @@ impl WatchLimit {
         Self(Arc::new(Semaphore::new(watches_max.min(Semaphore::MAX_PERMITS))))
     }
 
-    /// One watch more, if there may be one.
+    /// Counts one more watch, if the limit allows it.
     pub(crate) fn take(&self) -> Result<WatchPermit, Failure> {
         Arc::clone(&self.0)
             .try_acquire_owned()

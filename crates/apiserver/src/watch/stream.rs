@@ -62,7 +62,7 @@ const LENGTH_MIN_SECONDS: u64 = 1800;
 // === impl WatchStream ===
 
 impl<S: HubSpec + Columns> WatchStream<S> {
-    /// What the watch is written in.
+    /// The format of the watch.
     pub(crate) fn content_type(&self) -> HeaderValue {
         self.writer.content_type()
     }

@@ -6,7 +6,7 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, SEC_WEBSOCKET_PROTOCOL
 
 use super::handshake::{is_websocket, protocols};
 
-/// What comes before the token, which is encoded as base64url.
+/// The prefix of the token, which is encoded as base64url.
 const PREFIX: &str = "base64url.bearer.authorization.k8s.io.";
 
 /// Moves a token from the protocols to `Authorization`. As in Kubernetes, there has to be another protocol beside it, which

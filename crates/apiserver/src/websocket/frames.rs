@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// What kind of frame it is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opcode {
     Text = 1,
@@ -14,7 +14,7 @@ pub(super) enum Opcode {
 /// Reads the frames of a client from what arrives.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
-    /// What has arrived and has not been looked at.
+    /// The bytes that have arrived and have not been read.
     pub(super) arrived: BytesMut,
     /// This many bytes of a message are still to be skipped.
     skipped: u64,

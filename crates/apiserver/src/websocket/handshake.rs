@@ -21,7 +21,7 @@ pub(crate) struct Handshake {
     protocol: Option<HeaderValue>,
 }
 
-/// What RFC 6455 adds to a key.
+/// The text that RFC 6455 adds to a key.
 const KEY_SUFFIX: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// The only version there is.
 const VERSION: HeaderValue = HeaderValue::from_static("13");

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::frames::{Incoming, Opcode, Received, head};
 use crate::watch::CountedWatch;
 
-/// What an event becomes.
+/// The message for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageType {
     /// The line of JSON.
@@ -27,7 +27,7 @@ const PROTOCOL_ERROR: u16 = 1002;
 
 /// The bytes of the length before an event in protobuf.
 const LENGTH_BYTES: usize = 4;
-/// So much is read at a time.
+/// The most bytes that are read at a time.
 const READ_BYTES: usize = 1024;
 
 /// Sends the events of a watch. `extensions` are those of the request: they are kept for as long as the connection is used,

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The objects of one kind that a recorded server had sent so far, by name.
 pub(super) struct Seen<S: HubSpec>(BTreeMap<String, Object<V1, S>>);
 
-/// What stands for the times that a recorded server had given.
+/// The text in place of the times that a recorded server had given.
 const SOME_TIME: &str = "2024-01-02T03:04:05Z";
 
 /// Some seconds after those times.

@@ -11,7 +11,7 @@ use super::order::{Named, in_order};
 use crate::failure::Failure;
 use crate::patch::printed::printed;
 
-/// What a patch says of one list.
+/// The part of a patch that concerns one list.
 pub(super) struct ListPatch {
     pub(super) field: &'static Field,
     /// The order of the elements.
@@ -25,11 +25,11 @@ pub(super) struct ListPatch {
 /// The elements of a patch, sorted out.
 #[derive(Default)]
 struct Elements {
-    /// What to merge, each with what it is told apart by.
+    /// The elements to merge, each with its key.
     merged: Vec<(String, Value)>,
-    /// What goes.
+    /// The elements to remove.
     deleted: HashSet<String>,
-    /// What becomes of the list.
+    /// The treatment of the whole list.
     strategy: Option<Strategy>,
 }
 
@@ -147,7 +147,7 @@ impl ListPatch {
     }
 }
 
-/// What an object of a list is told apart by (API-122).
+/// The key of an object in a list (API-122).
 fn identity(members: &Map<String, Value>, key: &str) -> Result<String, Failure> {
     members.get(key).map(Value::to_string).ok_or_else(|| {
         let map = printed(&Value::Object(members.clone()));

@@ -14,7 +14,7 @@ pub(super) struct Merger {
     pub(super) version: Version,
 }
 
-/// What is known of the members of an object.
+/// The types of an object's members, as far as they are known.
 #[derive(Clone, Copy)]
 pub(super) enum Scope {
     /// The keys are the fields of a type.
@@ -43,7 +43,7 @@ impl Scope {
         }
     }
 
-    /// What is known of the members of a member.
+    /// The types of a member's members, as far as they are known.
     fn below(self, name: &str) -> Self {
         self.field(name).map_or(Self::Unknown, |field| Self::of(field.shape.element()))
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// An element of a merged list.
 pub(super) struct Named {
-    /// What it is told apart by.
+    /// The key of the element.
     pub(super) identity: String,
     pub(super) value: Value,
     /// Its place in the stored list, if it was there.

@@ -5,7 +5,7 @@ use evenkeel_api::schema::{Shape, TypeSchema, object_type};
 use evenkeel_api::{Spec, Version};
 use serde_json::Value;
 
-/// What is wrong with the first member that is not of the right sort. Other mistakes are left to the decoder.
+/// The fault of the first member that is not of the right sort. Other mistakes are left to the decoder.
 pub(in crate::patch) fn restore<S: Spec>(object: &Value, version: Version) -> Result<(), String> {
     check_object(object, object_type(version, S::KIND))
 }
