@@ -59,7 +59,7 @@ pub const MODE: &str = "evenkeel.dev/mode";
 /// On objects of the mode `audit`: the name of the object in whose place they are in the shadow.
 pub const REPLACES: &str = "evenkeel.dev/replaces";
 
-/// What all names begin with.
+/// The prefix of all names.
 const PREFIX: &str = "evenkeel.dev/";
 /// The largest weight.
 pub(crate) const WEIGHT_MAX: u16 = 10_000;
@@ -67,7 +67,7 @@ pub(crate) const WEIGHT_MAX: u16 = 10_000;
 pub(crate) const SEATS_MAX: u32 = 1_000_000;
 /// The longest time that requests of a level may wait.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3600);
-/// What comes before the name of a header in [`FLOW_BY`].
+/// The prefix of a header's name in [`FLOW_BY`].
 const HEADER: &str = "header:";
 /// The value of [`MODE`] of objects that do not govern.
 const AUDIT: &str = "audit";
@@ -393,12 +393,12 @@ pub fn replaces(annotations: &BTreeMap<String, String>) -> Option<&str> {
     annotations.get(REPLACES).map(String::as_str).filter(|_| is_audit(annotations))
 }
 
-/// What is wrong with a mode.
+/// The fault of a mode.
 fn mode_problem(mode: &str) -> Option<String> {
     (mode != AUDIT).then(|| format!("invalid value {mode:?}: must be audit; the object governs"))
 }
 
-/// What is wrong with annotations that are understood one by one.
+/// The faults of annotations that are valid one by one, and contradict each other.
 fn together(annotations: &BTreeMap<String, String>) -> Option<NotUnderstood> {
     let problem = |name: &str, problem: String| Some(NotUnderstood { name: name.to_owned(), problem });
     let is_learnt = annotations.get(SEATS).is_some_and(|value| value == LEARNT);

@@ -66,7 +66,7 @@ impl Version {
         }
     }
 
-    /// What an object of this version has in `apiVersion`.
+    /// The `apiVersion` of objects of this version.
     pub const fn api_version(self) -> &'static str {
         match self {
             Self::V1 => "flowcontrol.apiserver.k8s.io/v1",
@@ -125,7 +125,7 @@ impl Kind {
     /// Both kinds.
     pub const ALL: [Self; 2] = [Self::FlowSchema, Self::PriorityLevelConfiguration];
 
-    /// What an object of this kind has in `kind`.
+    /// The `kind` of objects of this kind.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FlowSchema => "FlowSchema",
@@ -133,7 +133,7 @@ impl Kind {
         }
     }
 
-    /// What a list of such objects has in `kind`.
+    /// The `kind` of lists of such objects.
     pub const fn list_name(self) -> &'static str {
         match self {
             Self::FlowSchema => "FlowSchemaList",

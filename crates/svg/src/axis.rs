@@ -93,7 +93,7 @@ pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();
     }
-    // So many digits that steps of 1, 2 and 5 times a power of ten are shown in full.
+    // As many digits as are needed to show steps of 1, 2 and 5 times a power of ten in full.
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| (if rest == "0" { "" } else { "-" }, rest));

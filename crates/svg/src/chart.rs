@@ -23,7 +23,7 @@ pub struct Chart {
 /// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// What the legend calls it.
+    /// The name in the legend.
     pub name: String,
     /// The number of its colour.
     pub color: usize,
@@ -36,7 +36,7 @@ pub struct Line {
 /// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Area {
-    /// What the legend calls it.
+    /// The name in the legend.
     pub name: String,
     /// The number of its colour.
     pub color: usize,

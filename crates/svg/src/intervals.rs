@@ -121,7 +121,7 @@ impl Intervals {
         let bars = || self.rows.iter().flat_map(|(_, bars)| bars);
         let least = bars().map(|bar| bar.p50).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
         let most = bars().map(|bar| bar.p999.max(bar.p99)).fold(0.0, f64::max);
-        // What takes no time has no place on such an axis; a hundredth of the longest is near enough.
+        // A time of zero has no place on such an axis; a hundredth of the longest is near enough.
         let least = if least.is_finite() { least.max(most / 1e5) } else { most / 100.0 };
         Axis::logarithmic(least.max(0.001), most).unit(&self.unit)
     }

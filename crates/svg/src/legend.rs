@@ -1,4 +1,4 @@
-//! What the colours mean.
+//! A legend: the meaning of the colours.
 
 use crate::element::{Picture, cut, text_width};
 use crate::style::COLORS;

@@ -1,4 +1,4 @@
-//! What a request costs, as the annotations `evenkeel.dev/cost` and `evenkeel.dev/cost-per-seat` write it (CO-2, CO-3).
+//! The cost of a request, as the annotations `evenkeel.dev/cost` and `evenkeel.dev/cost-per-seat` write it (CO-2, CO-3).
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,7 +40,7 @@ pub struct LearntSeats {
     pub seats_max: Option<u32>,
 }
 
-/// What follows the name of a header that clients see too.
+/// The suffix of the name of a header that clients see too.
 const KEEP: &str = ";keep";
 /// The largest cost of a seat.
 const COST_MAX: f64 = 1e15;

@@ -125,7 +125,7 @@ impl HeaderValues {
     }
 }
 
-/// What is wrong with the name of a header, and what to do.
+/// The fault of a header's name, and the remedy.
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) || name.len() > VALUE_BYTES_MAX {

@@ -20,15 +20,15 @@ use super::CostUnit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Rate {
-    /// So much in each period.
+    /// The amount in each period.
     pub amount: u64,
     /// How long that is.
     pub period: RatePeriod,
     /// How much may pass at once; `None`: as much as the amount.
     pub burst: Option<u64>,
-    /// What is counted.
+    /// The unit of the amount.
     pub unit: RateUnit,
-    /// What becomes of a request over the rate.
+    /// The treatment of a request over the rate.
     pub excess: Excess,
 }
 
@@ -45,7 +45,7 @@ pub enum RatePeriod {
     Hour,
 }
 
-/// What a rate counts.
+/// The unit that a rate counts.
 ///
 /// Not `#[non_exhaustive]`: code that counts has to know every one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -59,15 +59,15 @@ pub enum RateUnit {
     Tokens,
 }
 
-/// What becomes of a request over the rate.
+/// The treatment of a request over the rate.
 ///
 /// Not `#[non_exhaustive]`: code that decides has to know every one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Excess {
-    /// It waits until it conforms, if that is within its wait limit.
+    /// The request waits until it conforms, if that is within its wait limit.
     #[default]
     Wait,
-    /// It is rejected at once.
+    /// The request is rejected at once.
     Reject,
 }
 
@@ -191,7 +191,7 @@ impl RateUnit {
         }
     }
 
-    /// What costs have to be counted in for this rate; `None` if it does not depend on costs.
+    /// The unit of costs for this rate; `None` if the rate does not depend on costs.
     pub fn cost_unit(self) -> Option<CostUnit> {
         match self {
             Self::Requests => None,

@@ -6,7 +6,7 @@ use crate::v1::{FlowSchema, PriorityLevelConfiguration};
 /// The name of the level and of the flow schema.
 const EVERYONE: &str = "everyone";
 
-/// It lends what it does not use, so that it does not stand in the way of levels that are added later.
+/// The level lends its idle seats, so that it does not stand in the way of levels that are added later.
 ///
 /// Each user has a queue of its own (decision 50): 200 of its requests wait at most, and 204,800 of all users. The numbers are
 /// those of decision 22, so that the level works with shuffle sharding too.

@@ -25,12 +25,12 @@ impl ConditionBuilder {
         Self(Condition { condition, status: "Unknown".to_owned(), ..Condition::default() })
     }
 
-    /// It holds.
+    /// The condition holds.
     pub fn is_true(self) -> Self {
         self.status("True")
     }
 
-    /// It does not hold.
+    /// The condition does not hold.
     pub fn is_false(self) -> Self {
         self.status("False")
     }

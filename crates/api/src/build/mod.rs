@@ -1,7 +1,7 @@
 //! Builders: objects written in Rust the way a manifest is written in YAML.
 //!
-//! They start from the type of the object and read from the general to the particular. What the API has a default
-//! for may be left out: a built object is the one that the server would store.
+//! Builders start from the type of the object and read from the general to the particular. What the API has a default for may be
+//! left out: a built object is the one that the server would store.
 //!
 //! ```
 //! use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
@@ -30,7 +30,7 @@
 //! assert_eq!((queuing.queues, queuing.hand_size, queuing.queue_length_limit), (128, 6, 50));
 //! ```
 //!
-//! What every object has comes in the same way: labels, annotations, finalizers, owners, the conditions of a status, and
+//! The parts that every object has come in the same way: labels, annotations, finalizers, owners, the conditions of a status, and
 //! who manages which fields. Lists of objects have a builder too.
 //!
 //! ```
@@ -52,8 +52,8 @@
 //!
 //! # What cannot be left out
 //!
-//! What the API requires is required by the compiler, which says what is missing. Each of these pairs differs in
-//! that part only.
+//! The compiler requires the fields that the API requires, and names a missing one. Each of these pairs differs in that part
+//! only.
 //!
 //! A flow schema names a priority level:
 //!
@@ -79,7 +79,7 @@
 //! batch.rule(|r| r.user("alice").resources(["pods"]).verbs(["get"])).build();
 //! ```
 //!
-//! It says which requests it is about:
+//! A flow schema names the requests that it is about:
 //!
 //! ```compile_fail,E0277
 //! # use evenkeel_api::v1::FlowSchema;

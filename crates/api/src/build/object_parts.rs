@@ -1,11 +1,11 @@
-//! What both kinds have: metadata and conditions, with the same methods on both builders.
+//! The parts that both kinds have: metadata and conditions, with the same methods on both builders.
 
 use super::state::{HasOwner, NoObject};
 use super::{ConditionBuilder, FlowSchemaBuilder, ManagedFieldsBuilder, OwnerBuilder, PriorityLevelBuilder};
 
 macro_rules! object_parts {
     ($Builder:ident.$object:ident) => {
-        /// What every object has.
+        /// The metadata that every object has.
         impl<Output, State> $Builder<Output, State> {
             /// Adds a label.
             pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {

@@ -1,7 +1,7 @@
 //! The states of the builders, which say what has been given and what is still missing.
 //!
-//! They are met in the compiler's messages and in the types of builders that are kept in a variable or returned.
-//! The traits are what a builder's methods ask of its state; nobody else can implement them.
+//! These types are met in the compiler's messages and in the types of builders that are kept in a variable or returned. The
+//! traits are what a builder's methods ask of its state; nobody else can implement them.
 
 use self::sealed::Sealed;
 use crate::v1::{NonResourcePolicyRule, ResourcePolicyRule};

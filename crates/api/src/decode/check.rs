@@ -7,7 +7,7 @@ use crate::path::Path;
 use crate::schema::{Field, Package, Shape, TypeSchema};
 use crate::{Kind, Version};
 
-/// What was found in one object.
+/// The findings in one object.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Nested ones before those of the object around them, in the order of the table (API-82).
@@ -146,7 +146,7 @@ impl Checker {
     }
 }
 
-/// What API-20 calls a value.
+/// The name of a value's type in API-20.
 fn wire_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -158,7 +158,7 @@ fn wire_name(value: &Value) -> &'static str {
     }
 }
 
-/// What people call a type.
+/// The name of a type for people.
 fn plain_name(shape: Shape) -> &'static str {
     match shape {
         Shape::Boolean => "true or false",

@@ -21,11 +21,11 @@ pub struct Document {
     pub root: Node,
     /// The names that occurred twice in one map.
     pub duplicates: Vec<Duplicate>,
-    /// What the text was written in.
+    /// The format of the text.
     pub format: Format,
 }
 
-/// What a text is written in.
+/// The format of a text.
 ///
 /// Not `#[non_exhaustive]`: code that reads or writes objects has to know every format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum Format {
 pub struct Decoded<S: Spec> {
     /// The object in the hub version, its defaults filled in.
     pub object: Object<V1, S>,
-    /// What was dropped.
+    /// The fields that were dropped.
     pub dropped: Dropped,
 }
 

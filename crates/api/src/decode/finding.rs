@@ -1,4 +1,4 @@
-//! What can be wrong with a text or a tree, in the words of the API and in words for people.
+//! The faults of a text or a tree, in the words of the API and in words for people.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::{Duplicate, Format, Position};
 pub struct SyntaxError {
     /// Where reading stopped.
     pub at: Position,
-    /// What was wrong there.
+    /// The fault at that place.
     pub message: String,
 }
 
@@ -49,7 +49,7 @@ pub struct Mismatches {
     unknown: Vec<Unknown>,
 }
 
-/// What was dropped from an object: fields that it does not have, and the earlier values of repeated names.
+/// The fields that were dropped from an object: fields that it does not have, and the earlier values of repeated names.
 ///
 /// `fieldValidation` decides whether this is ignored, told or refused (API-81).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -48,7 +48,7 @@ use crate::{AnyObject, GROUP, HubSpec, Kind, Object, Preset, Version};
 pub struct Manifest {
     /// The objects, in the order of the file.
     pub entries: Vec<ManifestEntry>,
-    /// What was dropped, if the file was read leniently.
+    /// The fields that were dropped, if the file was read leniently.
     pub warnings: Vec<Problem>,
 }
 
@@ -66,13 +66,13 @@ pub struct ManifestEntry {
     pub tree: Node,
 }
 
-/// What becomes of unknown fields and of names that occur twice.
+/// The treatment of unknown fields and of names that occur twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strictness {
-    /// They are problems.
+    /// Such fields are problems.
     Strict,
-    /// They are dropped, with a warning.
+    /// Such fields are dropped, with a warning.
     Lenient,
 }
 

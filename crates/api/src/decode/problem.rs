@@ -1,10 +1,10 @@
-//! What is wrong with a file, in words for people.
+//! The problems of a file, in words for people.
 
 use std::fmt;
 
 use super::Position;
 
-/// One thing that is wrong with a file: `tenants.yaml:7:5: …`.
+/// A problem of a file: `tenants.yaml:7:5: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{at}: {message}")]
 #[non_exhaustive]

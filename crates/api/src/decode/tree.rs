@@ -203,7 +203,8 @@ impl From<&serde_json::Value> for Node {
 // === impl Value ===
 
 impl Value {
-    /// What the value is, for messages about a value of the wrong kind: `is 3`, `is a list`. A map is called as the caller says.
+    /// The kind of the value, for messages about a value of the wrong kind: `is 3`, `is a list`. A map is called as the caller
+    /// says.
     pub fn describe(&self, map: &str) -> String {
         const LENGTH_MAX: usize = 40;
         match self {

@@ -1,4 +1,4 @@
-//! What a plain YAML scalar means: the rules of YAML 1.1, which Kubernetes follows.
+//! The meaning of plain YAML scalars: the rules of YAML 1.1, which Kubernetes follows.
 //!
 //! So `yes` and `off` are booleans and `010` is eight. A text that looks like one of these has to be quoted, here
 //! as there.

@@ -43,7 +43,7 @@ pub fn encode(value: &(impl Serialize + ?Sized), schema: &'static TypeSchema) ->
 pub(super) enum ValuePosition {
     /// Into the field of that number.
     Field(u32),
-    /// It is the whole message.
+    /// The object is the whole message.
     Message,
 }
 

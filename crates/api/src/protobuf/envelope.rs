@@ -7,7 +7,7 @@ use crate::schema::TypeName;
 /// The four bytes that every body starts with.
 pub const MAGIC: [u8; 4] = *b"k8s\0";
 
-/// What a body says that it is, and the message in it.
+/// The kind and version that a body declares, and its message.
 ///
 /// Not `#[non_exhaustive]`: it is what Kubernetes sends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -170,7 +170,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What is written where a member is absent: zero, unless the field is optional (PB-2).
+/// The value that is written for an absent member: zero, unless the field is optional (PB-2).
 fn write_absent(message: &mut Writer, number: u32, field: &Field) {
     if field.presence == Presence::Optional {
         return;

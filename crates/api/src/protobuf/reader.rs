@@ -5,7 +5,7 @@ use std::fmt;
 use super::writer::{LENGTH_DELIMITED, VARINT};
 use crate::schema::TypeName;
 
-/// What is wrong with a message. The words are those of the reference, which clients see (PB-6).
+/// The fault of a message. The words are those of the reference, which clients see (PB-6).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {

@@ -51,7 +51,7 @@ impl Writer {
         Self(Vec::with_capacity(bytes))
     }
 
-    /// What has been written.
+    /// The bytes that have been written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }

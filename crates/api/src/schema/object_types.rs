@@ -5,7 +5,7 @@
 use super::TypeSchema;
 use crate::{Kind, Version, v1, v1beta1, v1beta2, v1beta3};
 
-/// What the table holds on the objects of a kind in a version.
+/// The table's entry for the objects of a kind in a version.
 ///
 /// ```
 /// use evenkeel_api::schema::{self, Shape};
@@ -33,7 +33,7 @@ pub fn object_type(version: Version, kind: Kind) -> &'static TypeSchema {
     }
 }
 
-/// What the table holds on the list of such objects.
+/// The table's entry for the list of such objects.
 ///
 /// ```
 /// use evenkeel_api::{Kind, Version, schema};

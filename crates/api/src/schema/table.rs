@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::meta_types::{FIELDS_V1, TIME};
 use crate::{Kind, Version};
 
-/// What is known of one object type.
+/// The facts about one object type.
 ///
 /// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy)]
@@ -45,11 +45,11 @@ pub enum Package {
     Flowcontrol,
     /// `meta/v1`, which all groups share.
     Meta,
-    /// What stands for an object of any group.
+    /// The types that stand for an object of any group.
     Runtime,
 }
 
-/// What is known of one field.
+/// The facts about one field.
 ///
 /// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +58,7 @@ pub struct Field {
     pub name: &'static str,
     /// The field's number in protobuf; `kind` and `apiVersion` have none, since they are in the envelope.
     pub number: Option<u32>,
-    /// What protobuf does with the field when it is absent.
+    /// The treatment of the absent field in protobuf.
     pub presence: Presence,
     /// The type of the value.
     pub shape: Shape,
@@ -76,31 +76,31 @@ pub struct Field {
     pub patch: PatchRule,
     /// The name that messages give to the type of a text, where it has one of its own.
     pub text_type: Option<TypeName>,
-    /// Who sets the field.
+    /// The party that sets the field.
     pub set_by: SetBy,
 }
 
-/// Who sets a field.
+/// The party that sets a field.
 ///
 /// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetBy {
-    /// Whoever writes the object.
+    /// The client that writes the object.
     Client,
     /// The server: clients read it.
     Server,
-    /// Nobody: it may be sent but is never kept, so that it never comes back.
+    /// No party: the field may be sent but is never kept, so that it never comes back.
     Nobody,
 }
 
-/// What protobuf does with a field that is absent (PB-2).
+/// The treatment of an absent field in protobuf (PB-2).
 ///
 /// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// A text, a number or a message is written as empty or zero. Lists and maps without elements write nothing.
     Always,
-    /// It is left out.
+    /// The field is left out.
     Optional,
 }
 
@@ -185,10 +185,10 @@ pub struct Union {
 
 /// A Rust type that stands in the schema table.
 pub trait Described {
-    /// What the table says of the type.
+    /// The table's entry for the type.
     const SHAPE: Shape;
 
-    /// What protobuf does with an absent field of this type, unless the field's declaration says otherwise.
+    /// The treatment of an absent field of this type in protobuf, unless the field's declaration says otherwise.
     const PRESENCE: Presence = Presence::Always;
 
     /// Whether the value is what the wire calls absent or empty (API-10).

@@ -156,7 +156,7 @@ impl NotShort {
     }
 }
 
-/// That all annotations have a word, and are understood.
+/// Checks that the short form has a word for each annotation, and that each is understood.
 fn check_annotations(kind: Kind, noted: &BTreeMap<String, String>) -> Result<(), String> {
     if let Some(wrong) = annotations::not_understood(kind, noted).first() {
         return Err(wrong.to_string());
@@ -271,7 +271,7 @@ fn models(rule: &PolicyRulesWithSubjects) -> Option<Vec<String>> {
     (fits && !only.cluster_scope && !is_every(&only.namespaces)).then(|| only.namespaces.clone())
 }
 
-/// That rules for resources beside the rule for paths say what the match says without them.
+/// Checks that the rules for resources say the same as the match does without them.
 fn check_resources(rule: &ShortRule, resources: &[ResourcePolicyRule]) -> Result<(), String> {
     if resources.is_empty() {
         return Ok(());

@@ -78,7 +78,7 @@ impl ShortForm {
         let levels = root.get("levels").map(|node| reader.levels(node)).unwrap_or_default();
         let rules = root.get("match").map(|node| reader.rules(node)).unwrap_or_default();
         let form = Self { levels, rules };
-        // What could not be read leaves a hole, of which nothing more is to be said: `levels.a`, `match[0]`.
+        // A part that could not be read leaves a hole, about which there are no further problems: `levels.a`, `match[0]`.
         let item = |field: &str| {
             let parts = if field.starts_with("match") { 1 } else { 2 };
             field.split('.').take(parts).map(str::to_owned).collect::<Vec<_>>()
@@ -308,7 +308,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One text, or a list of some.
+    /// One text, or a list of texts.
     fn texts(&mut self, field: &str, node: &Node) -> Vec<String> {
         match &node.value {
             Value::List(items) if items.is_empty() => {

@@ -20,7 +20,7 @@ pub struct ShortRule {
     pub(super) paths: Vec<String>,
     pub(super) models: Vec<String>,
     pub(super) headers: HeaderMatch,
-    /// What is wrong with headers that the builder was given.
+    /// The fault of the headers that the builder was given.
     pub(super) header_problems: Vec<String>,
     pub(super) level: Option<String>,
     pub(super) exempt: bool,
@@ -32,7 +32,7 @@ pub struct ShortRule {
     /// A number as it is written: it need not be whole.
     pub(super) cost_per_seat: Option<String>,
     pub(super) seats_max: Option<i64>,
-    /// What is wrong with a rate or a cost that the builder was given.
+    /// The fault of the rate or the cost that the builder was given.
     pub(super) cost_problems: Vec<(&'static str, String)>,
 }
 

@@ -86,7 +86,7 @@ fn priority_level(name: &str, level: &ShortLevel) -> PriorityLevelConfiguration 
         LimitResponse { response: LimitResponseType::Queue, queuing: Some(queuing) }
     };
     if is_closed {
-        // Nobody who writes a short form uses old versions of the objects.
+        // Authors of short forms do not use old versions of the objects.
         note(annotations::IGNORE, "zero-shares-lost".to_owned());
     }
     if let Some(wait) = level.wait {
@@ -151,7 +151,7 @@ fn schema(rule: &ShortRule, index: usize, name: String, level: &str) -> FlowSche
         note(annotations::MATCH_PATHS, "exact".to_owned());
     }
     if rule.per == Some(Per::Nobody) {
-        // One flow is what it asks for.
+        // The rule asks for one flow.
         note(annotations::IGNORE, "one-flow".to_owned());
     }
     let has_flows = !rule.exempt && rule.per != Some(Per::Nobody);

@@ -1,4 +1,4 @@
-//! What validation depends on besides the object.
+//! The things that validation depends on besides the object.
 
 use crate::decode::{Node, Value};
 use crate::{Preset, Version};

@@ -1,4 +1,4 @@
-//! What validation finds: one problem of one field, and the list of all of them.
+//! The findings of validation: one problem of one field, and the list of all problems.
 
 use std::{error, fmt, slice, vec};
 
@@ -33,7 +33,7 @@ pub struct FieldError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldErrors(Vec<FieldError>);
 
-/// What sort of problem a field has (API-28).
+/// The sort of problem that a field has (API-28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
@@ -108,12 +108,12 @@ impl FieldError {
         &self.field
     }
 
-    /// What sort of problem it is.
+    /// The sort of problem.
     pub fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// What is wrong, in words.
+    /// The problem in words.
     pub fn message(&self) -> &str {
         &self.message
     }

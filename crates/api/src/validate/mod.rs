@@ -42,7 +42,7 @@ use crate::{List, Object, Path};
 
 /// Checks an object that is to be created by a request of that version.
 ///
-/// What the server sets on creation (API-54) has been set, and the name has been made up if it had to be (API-55).
+/// The server has set its fields (API-54), and the name if it had to be generated (API-55).
 pub fn create<S: ValidSpec>(object: &Object<V1, S>, context: impl Into<Context>) -> Result<(), FieldErrors> {
     let (context, mut errors) = (context.into(), Vec::new());
     metadata::check::<S>(&object.metadata, context.version, &mut errors);
@@ -52,7 +52,7 @@ pub fn create<S: ValidSpec>(object: &Object<V1, S>, context: impl Into<Context>)
 
 /// Checks the object `new` that is to take the place of `old` by a request of that version.
 ///
-/// What an update may not touch (API-56) has been taken from `old`.
+/// The fields that an update may not touch (API-56) have been taken from `old`.
 pub fn update<S: ValidSpec>(
     new: &Object<V1, S>,
     old: &Object<V1, S>,

@@ -48,7 +48,7 @@ pub(super) fn subdomain(text: &str) -> impl Iterator<Item = &'static str> {
     faults([(text.len() > SUBDOMAIN_BYTES_MAX, subdomain_length_text!()), (!is_subdomain(text), subdomain_text!())])
 }
 
-/// What a DNS subdomain may begin with.
+/// Checks the beginning of a DNS subdomain.
 pub(super) fn subdomain_prefix(text: &str) -> impl Iterator<Item = &'static str> {
     faults([
         (text.len() > SUBDOMAIN_BYTES_MAX, subdomain_length_text!()),

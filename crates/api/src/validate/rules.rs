@@ -1,4 +1,4 @@
-//! What differs between the two kinds, behind one trait.
+//! The differences between the two kinds, behind one trait.
 
 use std::collections::BTreeMap;
 
@@ -33,12 +33,12 @@ pub trait Rules: Spec {
     }
 }
 
-/// What a mandatory object must say.
+/// The required content of a mandatory object.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Mandatory<S> {
     /// The specification that it must have.
     pub spec: S,
-    /// What of it may differ, in the words of the message: empty, or starting with a space.
+    /// The part that may differ, in the words of the message: empty, or starting with a space.
     pub except: &'static str,
 }

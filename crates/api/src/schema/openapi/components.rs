@@ -46,7 +46,7 @@ impl DescribedObject {
 
     /// The schema of a value.
     pub(super) fn value(self, shape: Shape) -> Map<String, Value> {
-        // What stands beside a bare `$ref` does not count in OpenAPI 3.0, and a description is to stand there.
+        // OpenAPI 3.0 ignores everything beside a bare `$ref`, and a description has to be there.
         let all_of = |schema| json!({ "allOf": [self.reference(schema)] });
         members(match shape {
             Shape::Boolean => json!({ "type": "boolean" }),

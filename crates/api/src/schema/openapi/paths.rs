@@ -30,7 +30,7 @@ struct PathTemplate {
     operations: &'static [Operation],
 }
 
-/// What one method does at a path.
+/// The operation of one method at a path.
 #[derive(Clone, Copy)]
 struct Operation {
     method: &'static str,
@@ -44,7 +44,7 @@ struct Operation {
     responses: (&'static [&'static str], BodyType),
 }
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Clone, Copy)]
 enum BodyType {
     Object,

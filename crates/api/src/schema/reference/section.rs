@@ -29,7 +29,7 @@ pub(super) fn merging(field: &Field, version: Version) -> String {
     format!("{applied} in apply, as a whole in strategic merge patch")
 }
 
-/// What a value is, with a link to the section on its type.
+/// The type of a value, with a link to the section on it.
 pub(super) fn value_type(shape: Shape, kind: Kind) -> String {
     match shape {
         Shape::Boolean => "boolean".to_owned(),

@@ -18,7 +18,7 @@ struct Matched<'a> {
     path: Path<'a>,
     /// If it is empty and may not be.
     missing: &'static str,
-    /// What it lists, for when everything and something are both listed.
+    /// The name of the list's entries, for the message about a list of everything and something else.
     what: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What an update may not change in the metadata (API-35).
+//! The fields of the metadata that an update may not change (API-35).
 
 use std::collections::BTreeSet;
 
