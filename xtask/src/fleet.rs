@@ -9,7 +9,7 @@ use crate::run::{CommandLine, Lockfile};
 /// How many seeds are tried if nobody says otherwise.
 pub(crate) const SEEDS: u32 = 200;
 
-/// What happens with each of them.
+/// The number of events of each seed.
 const EVENTS: u32 = 1_000_000;
 
 /// How long the faults last with real gateways, and how long etcd is away.

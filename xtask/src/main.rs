@@ -60,7 +60,7 @@ Examples:
   cargo xtask attack drains    only attacks with `drains` in their name
 ";
 
-/// What the user asked for.
+/// The command that the user asked for.
 #[derive(Debug, PartialEq, Eq)]
 enum Command {
     Setup,

@@ -6,12 +6,12 @@ use std::ops::Range;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link<'a> {
     pub(crate) target: &'a str,
-    /// Where the target is in the text.
+    /// The position of the target in the text.
     pub(crate) range: Range<usize>,
     pub(crate) line: usize,
 }
 
-/// Where a link leads.
+/// The destination of a link.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LinkTarget<'a> {
     /// Another server.
@@ -55,7 +55,7 @@ pub(crate) fn links(text: &str) -> Vec<Link<'_>> {
     found
 }
 
-/// Where a target leads that stands on a page of the repository.
+/// The destination of a target on a page of the repository.
 pub(crate) fn resolve<'a>(page: &str, target: &'a str) -> LinkTarget<'a> {
     if target.contains("://") || target.starts_with("mailto:") {
         return LinkTarget::Elsewhere;

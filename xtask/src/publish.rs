@@ -25,7 +25,7 @@ enum Attempt {
 
 /// The time until the registry accepts another new crate, and some seconds more.
 const PAUSE: Duration = Duration::from_secs(10 * 60 + 10);
-/// One pause is enough for a new crate. If so many are not, something else is wrong.
+/// One pause is enough for a new crate. After this many, something else is wrong.
 const ATTEMPTS_MAX: usize = 10;
 
 pub(crate) fn publish() -> Result<()> {
@@ -84,7 +84,7 @@ fn attempt(name: &str) -> Result<Attempt> {
     Ok(if is_success { Attempt::Published } else { failure(&errors) })
 }
 
-/// What cargo says has no exit code of its own.
+/// The cause of cargo's failure has no exit code of its own.
 fn failure(errors: &str) -> Attempt {
     // The first is cargo's own, before it uploads anything, and the second that of the registry.
     if errors.contains(" already exists on ") || errors.contains(" is already uploaded") {

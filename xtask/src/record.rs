@@ -12,22 +12,22 @@ use flate2::{Compression, GzBuilder, read::MultiGzDecoder};
 
 use crate::run::root;
 
-/// Where the recordings are in the repository.
+/// The folder of the recordings in the repository.
 const RECORDED: &str = "tests/recorded";
 
 /// The parts of a folder of recordings, and of [`RECORDED`].
 const PARTS: [&str; 2] = ["golden", "conformance"];
 
-/// What recordings may consist of, once they are unpacked.
+/// The types of files in recordings, once they are unpacked.
 const DATA: [&str; 3] = ["json", "jsonl", "txt"];
 
-/// What lies beside them and is ours to write: descriptions and the replayer.
+/// Files beside the recordings that are ours to write: descriptions and the replayer.
 const NOT_DATA: [&str; 2] = ["md", "py"];
 
 /// More than this makes a clone slow.
 const BYTES_MAX: u64 = 8 << 20;
 
-/// What became of the files.
+/// The outcome for the files.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct FileCounts {
     added: usize,

@@ -150,7 +150,7 @@ pub(crate) fn root() -> Result<PathBuf> {
     Ok(root)
 }
 
-/// Where cargo builds.
+/// The folder in which cargo builds.
 pub(crate) fn target_folder() -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     Ok(root()?.join(target))

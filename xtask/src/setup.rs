@@ -192,12 +192,12 @@ const NEEDS: &[Need] = &[
     },
 ];
 
-/// What the benchmarks need beside that. They say so and leave something out where it is absent.
+/// Programs that only benchmarks need. Benchmarks leave out the measures that need an absent program, and say so.
 const NEEDS_OF_BENCHMARKS: &[Need] = &[
     Need {
         name: "wrk",
         why: "sends the load of the gateway's benchmark",
-        // It has no flag that succeeds.
+        // The program has no flag that succeeds.
         present: || CommandLine::new("which").args(["wrk"]).succeeds(),
         install: Install::DebianPackage("wrk"),
     },

@@ -15,7 +15,7 @@ use crate::run::{has_extension, root, target_folder};
 use crate::setup;
 
 const SUMMARY: &str = "docs/SUMMARY.md";
-/// Where the site is published.
+/// The address of the site.
 const ADDRESS: &str = "https://evenkeel.dev/";
 /// Alerts link to the page that explains them.
 const ALERTS: &str = "deploy/prometheus/evenkeel.rules.yaml";
@@ -23,7 +23,7 @@ const ALERTS: &str = "deploy/prometheus/evenkeel.rules.yaml";
 const SETTINGS: [&str; 2] = ["book.toml", "site.css"];
 const FILES: &str = "https://github.com/evenkeel/evenkeel/blob/main/";
 const FOLDERS: &str = "https://github.com/evenkeel/evenkeel/tree/main/";
-/// Where items of our crates are documented; the crate's name, and then the item.
+/// The address of the documentation of our crates; the crate's name and the item follow.
 const ITEMS: &str = "https://docs.rs/evenkeel/latest/evenkeel/index.html?search=";
 
 /// The titles of pages, by path.

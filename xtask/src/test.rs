@@ -18,7 +18,7 @@ struct TestStep {
     command: CommandLine,
 }
 
-/// What runs the tests, other than those in the documentation.
+/// The command that runs the tests, other than those in the documentation.
 #[derive(Clone, Copy)]
 enum Runner {
     Nextest,

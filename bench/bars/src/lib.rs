@@ -16,11 +16,11 @@ pub use instructions::{Call, called};
 pub struct Bars {
     rows: Vec<[String; 4]>,
     missed: usize,
-    /// What the name of a measure has to contain.
+    /// The text that the name of a measure has to contain.
     filter: Option<String>,
 }
 
-/// What a figure is held against.
+/// The bar of a figure.
 #[derive(Debug, Clone, Copy)]
 pub enum Bar {
     /// At most this many.

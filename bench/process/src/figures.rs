@@ -11,7 +11,7 @@ pub fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or_default()
 }
 
-/// What 99 of 100 do not exceed, in milliseconds.
+/// The value that 99 of 100 do not exceed, in milliseconds.
 pub fn p99_ms(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     let place = (times.len() * 99).div_ceil(100).saturating_sub(1);

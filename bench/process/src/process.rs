@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// So long a process may take until it can be connected to.
+/// The longest time until a process accepts connections.
 const START_MAX: Duration = Duration::from_secs(10);
 
 /// The unit of processor time that Linux shows to programs.
@@ -19,16 +19,16 @@ const TICK: Duration = Duration::from_millis(10);
 pub struct Process {
     child: Child,
     output: PathBuf,
-    /// Where it listens.
+    /// The address that the process listens on.
     pub address: SocketAddr,
 }
 
-/// What a process and its children take of the machine's memory, in KiB.
+/// The memory of a process and its children, in KiB.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
-    /// What is shared is counted in parts.
+    /// Shared memory is counted in parts.
     pub proportional: u64,
-    /// What is shared is counted once for each process.
+    /// Shared memory is counted once for each process.
     pub resident: u64,
 }
 
@@ -76,7 +76,7 @@ impl Process {
         Ok(process)
     }
 
-    /// What it and its children take now.
+    /// The memory that the process and its children have now.
     pub fn memory(&self) -> io::Result<Memory> {
         let mut memory = Memory { proportional: 0, resident: 0 };
         for id in self.all_ids()? {

@@ -28,7 +28,7 @@ impl Architecture {
         })
     }
 
-    /// That of this machine.
+    /// The architecture of this machine.
     pub(crate) fn of_this_machine() -> Result<Self> {
         let found = Self::ALL.into_iter().find(|architecture| architecture.gnu() == consts::ARCH);
         found.filter(|_| consts::OS == "linux").with_context(|| {
@@ -86,8 +86,8 @@ impl Architecture {
         self.command(self, Lockfile::Fixed).to_string()
     }
 
-    /// What is tested and what ships is built by this one command. glibc is linked statically; with `--target`, the flag does
-    /// not reach build scripts and procedural macros, which must stay dynamic.
+    /// This one command builds both the binary that is tested and the one that ships. glibc is linked statically; with
+    /// `--target`, the flag does not reach build scripts and procedural macros, which must stay dynamic.
     fn command(self, machine: Self, lockfile: Lockfile) -> CommandLine {
         let cargo = CommandLine::cargo(&["build"], lockfile)
             .args(["--release", "--package", "evenkeel-cli", "--target", self.triple()])

@@ -13,7 +13,7 @@ use super::file_tree::FileTree;
 use super::release::{DESCRIPTION, REPOSITORY, Release};
 use super::third_party;
 
-/// Where the files of a package come from.
+/// The sources of a package's files.
 pub(crate) struct Sources {
     pub(crate) binary: Vec<u8>,
     /// The notices of what the binary contains.

@@ -17,7 +17,7 @@ pub(crate) const BYTES_MAX: usize = 30_000_000;
 pub(crate) const USER: u32 = 65532;
 /// The binary, from the root of the image.
 pub(crate) const BINARY: &str = "usr/bin/evenkeel";
-/// Where objects are stored, if a command says so.
+/// The folder of the objects, if a command names it.
 const DATA: &str = "var/lib/evenkeel";
 /// Clients and operators.
 const PORTS: [&str; 2] = ["8080/tcp", "9901/tcp"];

@@ -29,15 +29,15 @@ use file_tree::FileTree;
 use release::{PACKAGE, REPOSITORY, Release};
 use template::Words;
 
-/// Where the machine keeps the certificate authorities that it trusts.
+/// The machine's file of trusted certificate authorities.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// Completions by shell, and what the scripts are called.
 const COMPLETIONS: [(&str, &str); 3] = [("bash", "evenkeel.bash"), ("fish", "evenkeel.fish"), ("zsh", "_evenkeel")];
 
-/// What a release is made from, besides the repository.
+/// The inputs of a release, besides the repository.
 struct Ingredients {
     release: Release,
-    /// What `cargo metadata` says.
+    /// The output of `cargo metadata`.
     metadata: Value,
     sbom: Value,
     binaries: Vec<Binary>,
@@ -114,7 +114,7 @@ pub(crate) fn image_root(architecture: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// What packages contain besides the binary, made by the binary.
+/// The files of packages that the binary generates.
 fn write_pages(binary: &Path) -> Result<()> {
     let binary = binary.to_string_lossy();
     let (plain, man, completions) = (parts()?.join("pages"), parts()?.join("man"), parts()?.join("completions"));
@@ -133,7 +133,7 @@ fn write_pages(binary: &Path) -> Result<()> {
     scripts.write_to(&completions)
 }
 
-/// What the products are made from, and what they were tried in.
+/// The folder of the inputs of products, and of the systems that they were tried in.
 fn parts() -> Result<PathBuf> {
     Ok(target_folder()?.join("dist/parts"))
 }
@@ -351,7 +351,7 @@ mod tests {
         Binary { architecture, content, third_party: format!("notices of {}", architecture.name()) }
     }
 
-    /// What is in an archive of a release, as text.
+    /// The content of an archive of a release, as text.
     fn unpacked(scratch: &Scratch, products: &FileTree, name: &str, command: &[&str], path: &str) -> String {
         let (_, content) = products.files().find(|(found, _)| *found == name).unwrap_or_else(|| panic!("no {name}"));
         let (file, folder) = (scratch.path(name), scratch.path("unpacked").join(name));

@@ -1,13 +1,13 @@
-//! What a release is called, and when it was made: the time of the commit, so that the same commit gives the same files.
+//! The name of a release, and its time: the time of the commit, so that the same commit gives the same files.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::run::CommandLine;
 
-/// Where the sources are, and where releases are published.
+/// The address of the sources, where releases are published too.
 pub(crate) const REPOSITORY: &str = "https://github.com/evenkeel/evenkeel";
-/// What the container image is called, without a version.
+/// The name of the container image, without a version.
 pub(crate) const IMAGE: &str = "ghcr.io/evenkeel/evenkeel";
 /// The package with the binary.
 pub(crate) const PACKAGE: &str = "evenkeel-cli";
@@ -40,7 +40,7 @@ impl Release {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 
-    /// Where a file of the release can be downloaded.
+    /// The address of a file of the release.
     pub(crate) fn url(&self, file: &str) -> String {
         format!("{REPOSITORY}/releases/download/v{}/{file}", self.version)
     }

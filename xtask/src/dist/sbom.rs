@@ -11,7 +11,7 @@ use crate::run::CommandLine;
 /// Crates by name and version: `serde 1.0.0`.
 type Crates = BTreeSet<String>;
 
-/// What is linked into the binary or runs when it is built, as cargo resolves it for this package alone.
+/// The crates that are linked into the binary or run when it is built, as cargo resolves them for this package alone.
 pub(crate) fn crates_of_binary(platform: &str) -> Result<Crates> {
     crates(platform, "normal,build")
 }
@@ -128,7 +128,7 @@ fn purl(key: &str) -> String {
     format!("pkg:cargo/{}", key.replace(' ', "@").replace('+', "%2B"))
 }
 
-/// Those of packed crates, by name and version.
+/// The checksums of packed crates, by name and version.
 fn checksums(lockfile: &str) -> BTreeMap<String, &str> {
     let field = |block: &'_ str, name: &str| -> Option<(usize, usize)> {
         let start = block.find(&format!("\n{name} = \""))? + name.len() + 5;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 
-/// What stands for each word in braces.
+/// The text for each word in braces.
 pub(crate) type Words = BTreeMap<String, String>;
 
 /// The template with every `{{word}}` replaced.

@@ -13,12 +13,12 @@ use super::release;
 use super::sbom;
 use crate::run::root;
 
-/// What the file is called in every artefact.
+/// The name of the file in every artefact.
 pub(crate) const NAME: &str = "THIRD-PARTY-LICENSES.txt";
 
 /// How the names of files with licences and notices begin, in lower case.
 const BEGINNINGS: [&str; 6] = ["license", "licence", "copying", "copyright", "notice", "unlicense"];
-/// What such a file may not end with: it would be code or data with a similar name.
+/// The endings of files with a similar name that are code or data.
 const OTHER_FILES: [&str; 6] = [".rs", ".c", ".h", ".toml", ".json", ".hbs"];
 const RULER: &str = "================================================================================";
 

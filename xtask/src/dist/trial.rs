@@ -26,7 +26,7 @@ const HELLO: &str = "hello from upstream";
 const IN_READ_ONLY_ROOT: &str =
     "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && exec chroot --userspec=";
 
-/// Where the emulator is in the root of an image for another architecture.
+/// The path of the emulator in the root of an image for another architecture.
 const EMULATOR: &str = "qemu";
 
 /// A root directory on disk that commands are run in.
@@ -180,7 +180,7 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // It has ended already if all went well.
+        // The process has ended already if all went well.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -5,7 +5,7 @@
 
 use crate::offence::{Offence, numbered};
 
-/// What the documentation of an exhaustive type begins its reason with.
+/// The beginning of the reason in the documentation of an exhaustive type.
 const REASON: &str = "Not `#[non_exhaustive]`";
 
 pub(crate) fn check(path: &str, text: &str) -> Vec<Offence> {

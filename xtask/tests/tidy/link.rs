@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::markdown::{LinkTarget, lines_outside_fences, links, resolve};
 use crate::offence::{Offence, has_extension};
 
-/// What links can lead to.
+/// The targets that links can have.
 pub(crate) struct Destinations {
     /// All files, and the folders that they are in.
     paths: BTreeSet<String>,

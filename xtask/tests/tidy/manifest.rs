@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::offence::Offence;
 
-/// What a published crate's manifest must say, by the names of `cargo metadata`.
+/// The fields that a published crate's manifest must have, by the names of `cargo metadata`.
 const SHOWN: [&str; 8] =
     ["categories", "description", "documentation", "homepage", "keywords", "license", "readme", "repository"];
 
-/// What must be beside a published crate's manifest. The licences are links to those at the root.
+/// The files that must be beside a published crate's manifest. The licences are links to those at the root.
 const FILES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// `metadata` is what `cargo metadata` prints, `paths` are all files of the repository.

@@ -24,7 +24,7 @@ fn module(path: &str) -> Option<(&str, &str)> {
     (!ROOTS.contains(&module)).then_some((name, module))
 }
 
-/// What the map says of a crate.
+/// The map's entry for a crate.
 fn section<'a>(map: &'a str, name: &str) -> Option<&'a str> {
     let (_, text) = map.split_once(&format!("\n### `crates/{name}` "))?;
     text.split("\n### ").next()

@@ -1,4 +1,4 @@
-//! One fault in the tree, and where it is.
+//! A fault in the tree, and its place.
 
 use std::fmt;
 
