@@ -82,6 +82,12 @@ impl CostAccount {
         account
     }
 
+    /// What its flow is charged for each unit by what is known now; it stays as it was if nothing is. A price that was not known when the
+    /// request arrived is known when it ends.
+    pub fn set_price(&mut self, price: Option<f64>) {
+        self.price = price.or(self.price);
+    }
+
     /// What it was expected to cost.
     pub fn expected(&self) -> f64 {
         self.expected

@@ -135,3 +135,19 @@ fn co_5_a_request_that_ends_dearer_than_expected_is_charged_all_of_it() {
     // It has held one seat for a second, which is what its cost is at that price.
     assert_eq!((settled.cost, settled.charge), (1.0, 0));
 }
+
+/// Requests that wait in line when the first ones end have arrived before anything was known.
+#[test]
+fn co_1_a_price_that_is_known_later_counts() {
+    let (begin, end) = (at(0), at(1000));
+    let mut account = CostAccount::open(100.0, 1, None, None);
+    assert_eq!(account.arise(60.0), None);
+    account.set_price(Some(10.0));
+    account.set_price(None);
+    assert_eq!(account.settle(begin, end).charge, 60 * 10 - 1000);
+    // What was charged at another price before counts.
+    let mut account = CostAccount::open(10.0, 1, None, Some(10.0));
+    assert_eq!(account.arise(20.0).map(|adjustment| adjustment.charge), Some(100));
+    account.set_price(Some(20.0));
+    assert_eq!(account.settle(begin, end).charge, 20 * 20 - 1000 - 100);
+}

@@ -255,6 +255,19 @@ async fn co_2_bytes_of_responses_are_counted_and_those_of_the_content_length_at_
 
 #[tokio::test(start_paused = true)]
 async fn co_1_flows_take_turns_by_what_their_requests_cost() {
+    let starts = starts_of_cheap_and_dear(200).await;
+    assert!(starts[0] > 7 * starts[1], "nine cheap ones for a dear one: {starts:?}");
+}
+
+/// What a unit costs is not known when they arrive, but when they end.
+#[tokio::test(start_paused = true)]
+async fn co_1_requests_that_arrived_before_the_first_one_ended_are_charged_their_cost_too() {
+    let starts = starts_of_cheap_and_dear(0).await;
+    assert!(starts[0] > 4 * starts[1], "nine cheap ones for a dear one, soon: {starts:?}");
+}
+
+/// Who starts, of two flows that want more than there is and whose requests cost 1 and 9, when so many of each have run before.
+async fn starts_of_cheap_and_dear(known: usize) -> [u32; 2] {
     let flow = controlled("evenkeel.dev/cost: tokens");
     // The same time for all: only the cost tells them apart.
     let once = async |name: &str, cost: f64| {
@@ -262,7 +275,7 @@ async fn co_1_flows_take_turns_by_what_their_requests_cost() {
         tokio::time::sleep(Duration::from_millis(10)).await;
         permit.add_cost(cost);
     };
-    for _ in 0..200 {
+    for _ in 0..known {
         once("cheap", 1.0).await;
         once("dear", 9.0).await;
     }
@@ -291,7 +304,7 @@ async fn co_1_flows_take_turns_by_what_their_requests_cost() {
     for _ in 0..100 {
         starts[receiver.recv().await.unwrap()] += 1;
     }
-    assert!(starts[0] > 7 * starts[1], "nine cheap ones for a dear one: {starts:?}");
+    starts
 }
 
 #[tokio::test(start_paused = true)]

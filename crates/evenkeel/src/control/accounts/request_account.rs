@@ -72,6 +72,7 @@ impl RequestAccount {
 
     /// The request has waited, and runs now. Returns the seats that it should have by now, if the number has changed.
     pub(crate) fn expect_anew(&self) -> Option<u32> {
+        self.state().set_price(self.schema.price());
         let learnt = self.schema.expected(&self.class).map(|expected| expected.cost);
         let expected = match &self.meter {
             Some(meter) => meter.lock().expect(learnt),
@@ -93,6 +94,7 @@ impl RequestAccount {
     /// The request has ended: what remains to be charged.
     pub(crate) fn settle(&mut self, started: Instant, now: Instant) -> Settlement {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.set_price(self.schema.price());
         if self.schema.unit == Some(CostUnit::Time) {
             #[expect(clippy::cast_precision_loss, reason = "a time")]
             let seconds = (now - started).max(0) as f64 / SECOND as f64;
