@@ -68,16 +68,7 @@ impl Server {
 
     /// Of a server of language models.
     pub(crate) async fn status(&self) -> io::Result<ModelStatus> {
-        let status: Value = serde_json::from_str(&get(self.admin, "/status").await?)?;
-        let number = |value: &Value| value.as_u64().unwrap_or_default();
-        let tenants = status["tenants"].as_object().into_iter().flatten();
-        Ok(ModelStatus {
-            running: number(&status["running"]),
-            waiting: number(&status["waiting"]),
-            tenants: tenants
-                .map(|(name, of)| (name.clone(), [number(&of["promptTokens"]), number(&of["tokens"])]))
-                .collect(),
-        })
+        status_of(self.admin).await
     }
 
     /// Of a gateway: the sum of the series whose lines begin so and contain all of this.
@@ -86,6 +77,20 @@ impl Server {
         let lines = page.lines().filter(|line| line.starts_with(begin) && parts.iter().all(|part| line.contains(part)));
         Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
     }
+}
+
+/// What the server of language models at this address has done.
+pub(crate) async fn status_of(address: SocketAddr) -> io::Result<ModelStatus> {
+    let status: Value = serde_json::from_str(&get(address, "/status").await?)?;
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    let tenants = status["tenants"].as_object().into_iter().flatten();
+    Ok(ModelStatus {
+        running: number(&status["running"]),
+        waiting: number(&status["waiting"]),
+        tenants: tenants
+            .map(|(name, of)| (name.clone(), [number(&of["promptTokens"]), number(&of["tokens"])]))
+            .collect(),
+    })
 }
 
 pub(crate) fn folder() -> io::Result<TempDir> {

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::chat::Chat;
 use crate::runtime;
-use crate::server::{ModelStatus, Server};
+use crate::server::{ModelStatus, Server, status_of};
 
 /// A tenant, and how long its prompts and responses are: as often up to twice a length as up to half of it.
 struct Mix {
@@ -30,36 +30,60 @@ const MIXES: [Mix; 4] = [
 
 /// Requests that each tenant has at a time.
 const CONNECTIONS: usize = 40;
-/// What is learnt is learnt then.
-const WARM_UP: Duration = Duration::from_secs(15);
-const WINDOW: Duration = Duration::from_secs(30);
+/// What is learnt is learnt then, and the first requests of all have ended: the longest take more than a minute.
+const WARM_UP: Duration = Duration::from_secs(90);
+/// Shares are those of some parts one after the other, and of all of them.
+const PART: Duration = Duration::from_secs(30);
+const PARTS: usize = 4;
 
 /// Turns by seat time: a request is a seat, and its flow pays for the time that it is held.
 const BY_TIME: &str = "requests: {routes: [{path: /v1/chat/completions, methods: [POST], cost: time}]}\n\
                        levels: {all: {share: 100}}\nmatch: [{level: all}]\n";
 
+/// All three at the same time, each with a server of its own: servers and gateways sleep most of the time.
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
-    for (name, settings, bar) in [
+    let systems = [
         ("first come, first served", None, Bar::None),
         ("seat time (cost: time)", Some(BY_TIME), Bar::None),
         ("preset: llm", Some(""), Bar::AtLeast(0.99, "")),
-    ] {
+    ];
+    let mut running = Vec::new();
+    for (name, settings, bar) in systems {
         let models = Server::models()?;
         let gateway = settings.map(|settings| Server::gateway(models.address(), settings)).transpose()?;
-        let target = gateway.as_ref().map_or(models.address(), Server::address);
-        let shares = runtime()?.block_on(shares(target, &models))?;
-        bars.add(format!("llm tokens by tenant, Jain index, {name}"), jain(&shares), "", bar);
-        let all: f64 = shares.iter().sum();
-        bars.add(format!("the same, tokens per second of all, {name}"), all / WINDOW.as_secs_f64(), "", Bar::None);
-        let each: Vec<String> =
-            MIXES.iter().zip(&shares).map(|(mix, share)| format!("{} {share:.0}", mix.tenant)).collect();
-        println!("tokens in {} s, {name}: {}", WINDOW.as_secs(), each.join(", "));
+        running.push((name, bar, models, gateway));
+    }
+    let shares = runtime()?.block_on(async {
+        let mut measured = JoinSet::new();
+        for (place, (_, _, models, gateway)) in running.iter().enumerate() {
+            let target = gateway.as_ref().map_or(models.address(), Server::address);
+            let status = models.address();
+            measured.spawn(async move { shares(target, status).await.map(|shares| (place, shares)) });
+        }
+        measured.join_all().await.into_iter().collect::<io::Result<BTreeMap<usize, Vec<Shares>>>>()
+    })?;
+    for (place, (name, bar, ..)) in running.iter().enumerate() {
+        let parts = &shares[&place];
+        let all = parts.iter().fold(Shares::default(), |sum, part| std::array::from_fn(|mix| sum[mix] + part[mix]));
+        let seconds = PART.as_secs_f64() * PARTS as f64;
+        bars.add(format!("llm tokens by tenant in {seconds} s, Jain index, {name}"), jain(&all), "", *bar);
+        let typical = parts.iter().map(jain).sum::<f64>() / PARTS as f64;
+        bars.add(format!("the same in {} s, mean of {PARTS}, {name}", PART.as_secs()), typical, "", *bar);
+        bars.add(format!("tokens per second of all, {name}"), all.iter().sum::<f64>() / seconds, "", Bar::None);
+        for part in parts.iter().chain([&all]) {
+            let each: Vec<String> =
+                MIXES.iter().zip(part).map(|(mix, share)| format!("{} {share:.0}", mix.tenant)).collect();
+            println!("tokens, {name}: {}", each.join(", "));
+        }
     }
     Ok(())
 }
 
-/// The tokens of each tenant in the window, as the server counts them.
-async fn shares(target: SocketAddr, models: &Server) -> io::Result<Vec<f64>> {
+/// The tokens of each tenant.
+type Shares = [f64; MIXES.len()];
+
+/// The tokens of each tenant in each part of the time, as the server with this address counts them.
+async fn shares(target: SocketAddr, status: SocketAddr) -> io::Result<Vec<Shares>> {
     let mut clients = JoinSet::new();
     for (number, mix) in MIXES.iter().enumerate() {
         for connection in 0..CONNECTIONS {
@@ -80,12 +104,17 @@ async fn shares(target: SocketAddr, models: &Server) -> io::Result<Vec<f64>> {
         }
     }
     sleep(WARM_UP).await;
-    let before = totals(&models.status().await?);
-    sleep(WINDOW).await;
-    let after = totals(&models.status().await?);
+    let mut before = totals(&status_of(status).await?);
+    let mut parts = Vec::new();
+    for _ in 0..PARTS {
+        sleep(PART).await;
+        let after = totals(&status_of(status).await?);
+        let of = |totals: &BTreeMap<String, u64>, mix: &Mix| totals.get(mix.tenant).copied().unwrap_or_default();
+        parts.push(std::array::from_fn(|mix| (of(&after, &MIXES[mix]) - of(&before, &MIXES[mix])) as f64));
+        before = after;
+    }
     clients.shutdown().await;
-    let of = |totals: &BTreeMap<String, u64>, mix: &Mix| totals.get(mix.tenant).copied().unwrap_or_default();
-    Ok(MIXES.iter().map(|mix| (of(&after, mix) - of(&before, mix)) as f64).collect())
+    Ok(parts)
 }
 
 fn totals(status: &ModelStatus) -> BTreeMap<String, u64> {
@@ -99,7 +128,7 @@ pub(crate) fn between(range: &Range<f64>, random: &mut fastrand::Rng) -> usize {
 }
 
 /// 1 if all have the same, and 1/n if one has everything.
-fn jain(shares: &[f64]) -> f64 {
+fn jain(shares: &Shares) -> f64 {
     let (sum, squares): (f64, f64) = (shares.iter().sum(), shares.iter().map(|share| share * share).sum());
     if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 0.0 }
 }
