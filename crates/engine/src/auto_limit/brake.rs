@@ -38,6 +38,13 @@ impl Brake {
     pub(super) fn take_in(&mut self, span: f64, sums: &Sums) {
         self.sums.add(span, sums);
     }
+
+    /// The limit is not in effect everywhere: after it was lowered, failures say nothing yet.
+    pub(super) fn wait_for_effect(&mut self) {
+        if self.count > 0 {
+            self.sums = Sums::default();
+        }
+    }
 }
 
 // === impl AutoLimit ===

@@ -25,6 +25,8 @@ pub(super) struct LoadDetector {
     ended_while_waiting: f64,
     /// Rises while almost no request waits, and falls while one does.
     calm: f64,
+    /// An overload is over when it has gone up to this.
+    pub(super) calm_max: f64,
     burst_began: Instant,
     ended_in_burst: f64,
     /// The sums at light load, from which the room for bursts follows.
@@ -75,6 +77,7 @@ impl LoadDetector {
             waiting: 0.0,
             ended_while_waiting: 0.0,
             calm: 0.0,
+            calm_max: CALM_MAX,
             burst_began: Instant::default(),
             ended_in_burst: 0.0,
             light: Sums::default(),
@@ -111,7 +114,7 @@ impl AutoLimit {
             load.ended_while_waiting = 0.0;
         }
         let step = if waited < 0.5 * span { span } else { -span };
-        load.calm = (load.calm + step).clamp(0.0, CALM_MAX);
+        load.calm = (load.calm + step).clamp(0.0, load.calm_max);
         match load.load {
             Load::Light => {
                 if load.waiting >= 0.01 && load.ended_while_waiting >= 0.5 * seats {
@@ -140,7 +143,7 @@ impl AutoLimit {
                 }
                 false
             }
-            Load::Overload if load.calm < CALM_MAX => true,
+            Load::Overload if load.calm < load.calm_max => true,
             Load::Overload => {
                 self.end_overload(now);
                 false

@@ -11,6 +11,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `sample`, `window` | sums, and what two windows say |
+//! | `totals` | sums of one of several servers, for the one that finds the limit for all |
 //! | `load` | light load, a burst or an overload; room for bursts |
 //! | `search` | trials by large steps, until the limit is known |
 //! | `probe` | holds the limit, notices when the service changes, and steers by small probes |
@@ -25,6 +26,7 @@ mod load;
 mod probe;
 mod sample;
 mod search;
+mod totals;
 mod window;
 
 use std::ops::RangeInclusive;
@@ -41,6 +43,7 @@ pub use change::{CeilingCause, LimitChange, LimitReason, SearchCause};
 pub use concurrency::{AUTO_BOUNDS, Concurrency, ConcurrencyError};
 pub use load::Load;
 pub use sample::{CLASSES, Sample};
+pub use totals::Totals;
 pub use window::Elasticity;
 
 use crate::elementary::ln;
@@ -194,19 +197,44 @@ impl AutoLimit {
         }
     }
 
+    /// For a limit that is looked at less often than every [`TICK`], such as that of several servers: requests have to wait for no longer than four such
+    /// periods before an overload is taken to be over.
+    #[must_use]
+    pub fn looked_at_every(mut self, period: Nanos) -> Self {
+        self.load.calm_max = self.load.calm_max.max(4.0 * seconds(period));
+        self
+    }
+
     /// Time has passed since the last tick. Returns the limit to apply.
     pub fn tick(&mut self, now: Instant, sample: &Sample, seats_in_use: u32) -> u32 {
+        self.pass(now, sample, Some(seats_in_use))
+    }
+
+    /// Time has passed in which the limit was not in effect everywhere, as some of several servers had not heard of it. What happened says nothing
+    /// about the limit then, but requests that fail brake, and the load is known.
+    pub fn settle(&mut self, now: Instant, sample: &Sample) -> u32 {
+        self.pass(now, sample, None)
+    }
+
+    /// Without a number of seats in use, the limit is not in effect everywhere.
+    fn pass(&mut self, now: Instant, sample: &Sample, seats_in_use: Option<u32>) -> u32 {
         let Some(last) = self.last_tick.replace(now) else {
             return self.limit();
         };
         let span = seconds(now - last);
         if span > 0.0 {
             self.take_in(span, sample);
+            if seats_in_use.is_none() {
+                self.forget_unsettled();
+            }
             self.relax_ceiling(now);
             self.obey_hold(now);
             let has_braked = self.brake(now);
             let is_overload = self.judge_load(now, span, sample.sums.waited);
-            if is_overload && !has_braked {
+            if is_overload
+                && !has_braked
+                && let Some(seats_in_use) = seats_in_use
+            {
                 self.decide(now, seats_in_use);
             }
         }
@@ -282,6 +310,13 @@ impl AutoLimit {
         self.ended_since_change += ended;
         self.brake.take_in(span, &sample.sums);
         self.load.take_in(span, &sample.sums);
+    }
+
+    /// The limit was not in effect everywhere: what is measured begins anew, and whether the last braking helps is not known yet.
+    fn forget_unsettled(&mut self) {
+        self.window = Window::default();
+        self.ended_since_change = 0.0;
+        self.brake.wait_for_effect();
     }
 
     /// An overload: goes on with what is being measured.
@@ -384,6 +419,24 @@ impl AutoLimit {
         let good_min = if seconds < 1.0 { 20.0 } else { 8.0 };
         let is_late = turnovers >= 15.0 && (good >= 300.0 || seconds >= 1.0);
         seconds >= 0.02 && good >= good_min && turnovers >= turnovers_min && (is_sure || is_late)
+    }
+}
+
+// === impl LimitStatus ===
+
+impl LimitStatus {
+    /// A limit that another server finds for this one too: only that one knows more.
+    pub fn found_elsewhere(limit: f64, applied: u32, is_known: bool) -> Self {
+        Self {
+            limit,
+            applied,
+            is_known,
+            phase: Phase::Holding,
+            load: Load::Light,
+            elasticity: None,
+            ceiling: None,
+            room: 1.0,
+        }
     }
 }
 
