@@ -215,7 +215,8 @@ pub mod fleet {
     pub use crate::control::fleet::{FleetState, FleetStep, JoinFleetError};
     #[doc(inline)]
     pub use evenkeel_fleet::{
-        Allowance, FleetConfig, FleetSettings, FleetStatus, Footing, InstanceId, JoinError, MemberEvent, Terms,
+        Allowance, FleetConfig, FleetSettings, FleetStatus, Footing, FoundLimit, FoundSeats, InstanceId, JoinError,
+        MemberEvent, Terms,
     };
     #[doc(inline)]
     pub use evenkeel_store::{EtcdConfig, EtcdIdentity, EtcdLogin, EtcdTls};

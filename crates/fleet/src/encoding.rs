@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evenkeel_engine::auto_limit::Totals;
 use evenkeel_engine::fleet_division::{FlowLoad, InstanceLoad, LevelLoad};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -39,6 +40,23 @@ struct PublicationValue {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     draining: bool,
     levels: Vec<LevelValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    totals: Option<TotalsValue>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    held_down: bool,
+}
+
+/// As in [`Totals`].
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TotalsValue {
+    seconds: f64,
+    good: f64,
+    failed: f64,
+    seat_seconds: f64,
+    squares: f64,
+    in_use: f64,
+    waited: f64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,6 +93,8 @@ pub fn encode_publication(publication: &Publication) -> Vec<u8> {
         hold: publication.hold,
         draining: publication.is_draining,
         levels: publication.load.levels.iter().map(LevelValue::from).collect(),
+        totals: publication.totals.map(TotalsValue::from),
+        held_down: publication.is_held_down,
     };
     serde_json::to_vec(&value).unwrap_or_default()
 }
@@ -88,6 +108,8 @@ pub fn decode_publication(value: &[u8]) -> Result<Publication, UnreadableValue> 
         hold: value.hold,
         is_draining: value.draining,
         load: Arc::new(InstanceLoad { levels: value.levels.into_iter().map(LevelLoad::from).collect() }),
+        totals: value.totals.map(Totals::from),
+        is_held_down: value.held_down,
     })
 }
 
@@ -136,6 +158,22 @@ impl From<LevelValue> for LevelLoad {
     }
 }
 
+// === impl TotalsValue ===
+
+impl From<Totals> for TotalsValue {
+    fn from(totals: Totals) -> Self {
+        let Totals { seconds, good, failed, seat_seconds, squares, in_use, waited } = totals;
+        Self { seconds, good, failed, seat_seconds, squares, in_use, waited }
+    }
+}
+
+impl From<TotalsValue> for Totals {
+    fn from(value: TotalsValue) -> Self {
+        let TotalsValue { seconds, good, failed, seat_seconds, squares, in_use, waited } = value;
+        Self { seconds, good, failed, seat_seconds, squares, in_use, waited }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,8 +202,10 @@ mod tests {
         let flows = vec![FlowLoad { hash: u64::MAX, weight: 1, demand: 2 }];
         let level = LevelLoad { name: "people".to_owned(), demand: 5, flows, ..LevelLoad::default() };
         let load = Arc::new(InstanceLoad { levels: vec![level] });
-        for is_draining in [false, true] {
-            let publication = Publication { ack: 1, hold: 2, is_draining, load: load.clone() };
+        let totals = Totals { seconds: 2.5, good: 3.0, ..Totals::default() };
+        for (is_draining, totals) in [(false, None), (true, Some(totals))] {
+            let load = load.clone();
+            let publication = Publication { ack: 1, hold: 2, is_draining, load, totals, is_held_down: is_draining };
             assert_eq!(decode_publication(&encode_publication(&publication)).unwrap(), publication);
         }
     }

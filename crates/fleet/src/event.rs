@@ -55,6 +55,13 @@ pub enum MemberEvent {
         /// The seats that it had before.
         before: u64,
     },
+    /// An instance has found out that the service should have another number of seats, or tries one (FL-13).
+    SeatsFound {
+        /// The seats of the service.
+        seats: u64,
+        /// The seats that it had before.
+        before: u64,
+    },
     /// What this instance lives on has changed. The state machine does not tell of it: it knows no time between events.
     FootingChanged {
         /// What the seats come from now.
@@ -93,6 +100,9 @@ impl fmt::Display for MemberEvent {
             Self::SettingsChanged { generation, seats, before } => {
                 write!(f, "settings of generation {generation} are in effect: {seats} seats, {before} before")
             }
+            Self::SeatsFound { seats, before } => {
+                write!(f, "the fleet shares {seats} seats from now on, {before} before")
+            }
             Self::FootingChanged { footing: Footing::Grant, seats } => {
                 write!(f, "etcd has confirmed the grant of this instance: {seats} seats")
             }
@@ -118,8 +128,13 @@ pub(crate) fn changes_of_others(
     let instances = after.entries.len();
     let mut events = Vec::new();
     if (before.generation, before.seats) != (after.generation, after.seats) {
+        let is_found = before.generation == after.generation && after.auto.is_some();
         let (generation, seats, before) = (after.generation, after.seats, before.seats);
-        events.push(MemberEvent::SettingsChanged { generation, seats, before });
+        events.push(if is_found {
+            MemberEvent::SeatsFound { seats, before }
+        } else {
+            MemberEvent::SettingsChanged { generation, seats, before }
+        });
     }
     let others = |ledger: &Ledger| -> Vec<LedgerEntry> {
         ledger.entries.iter().filter(|entry| entry.process != own).cloned().collect()

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use evenkeel_engine::auto_limit::LimitChange;
 use evenkeel_engine::time::Instant;
 use evenkeel_store::{EtcdConfig, LeaseId};
 use thiserror::Error;
@@ -21,6 +22,7 @@ use crate::ledger::ProcessNonce;
 use crate::member::{Member, POLL_PERIOD};
 use crate::process_lock::WantedLock;
 use crate::publication::LoadSource;
+use crate::seat_search::FoundLimit;
 use crate::view::WatchedChange;
 
 /// The pause between two attempts to watch. Missed changes are read every second.
@@ -61,16 +63,21 @@ pub trait FleetInstance: LoadSource + Send + Sync + 'static {
 
     /// Something has happened, for logs and metrics.
     fn tell(&self, event: MemberEvent);
+
+    /// This instance has decided something about the seats of the service, for all (FL-13).
+    fn tell_limit(&self, _changes: &[LimitChange]) {}
 }
 
 /// How an instance stands in its fleet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FleetStatus {
     /// The seats that this instance may use.
     pub allowance: Allowance,
     /// The seats of the service, all instances together; 0 before the ledger is known.
     pub seats: u64,
+    /// Where that number comes from, if the fleet finds it out (FL-13).
+    pub limit: Option<FoundLimit>,
     /// The seats that are granted or held, all instances together.
     pub seats_held: u64,
     /// How many instances are in the ledger.
@@ -265,6 +272,10 @@ impl<I: FleetInstance> Driver<I> {
             while let Some(event) = self.member.poll_event() {
                 self.instance.tell(event);
             }
+            let changes = self.member.take_limit_changes();
+            if !changes.is_empty() {
+                self.instance.tell_limit(&changes);
+            }
             // What leaving takes away has to take effect too.
             self.allow();
             let status = FleetStatus::of(&self.member, self.call_time);
@@ -347,6 +358,7 @@ impl FleetStatus {
         Self {
             allowance: member.allowance(),
             seats: ledger.map_or(0, |ledger| ledger.seats),
+            limit: member.found_limit(),
             seats_held: ledger.map_or(0, crate::Ledger::seats_held),
             instances: ledger.map_or(0, |ledger| ledger.entries.len()),
             ledger_revision: member.ledger_revision(),

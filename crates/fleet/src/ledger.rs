@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::FleetSettings;
+use crate::found_seats::FoundSeats;
 use crate::settings::Terms;
 
 /// The format of ledgers and publications that this version reads and writes.
@@ -34,6 +35,9 @@ pub struct Ledger {
     pub generation: u64,
     /// How many seats the service has.
     pub seats: u64,
+    /// Where that number comes from, if an instance finds it out (FL-13).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<FoundSeats>,
     /// The part of them that outlives a cut from etcd, in percent.
     pub floor_percent: u64,
     /// One for each instance.
@@ -73,6 +77,7 @@ impl Ledger {
             version: FORMAT_VERSION,
             generation: settings.generation,
             seats: settings.seats,
+            auto: settings.auto,
             floor_percent: settings.floor_percent,
             entries: Vec::new(),
         }
@@ -82,7 +87,10 @@ impl Ledger {
     pub(crate) fn take_settings(&mut self, settings: &FleetSettings) {
         if settings.generation > self.generation {
             self.generation = settings.generation;
-            self.seats = settings.seats;
+            // What was found is not forgotten when other bounds are set.
+            let found = self.auto.and_then(|found| found.as_learnt());
+            self.auto = settings.auto.map(|auto| auto.learnt(found.or(auto.as_learnt())));
+            self.seats = self.auto.map_or(settings.seats, |auto| auto.limit_seats().into());
             self.floor_percent = settings.floor_percent;
         }
     }

@@ -13,6 +13,7 @@
 //! | `view` | what an instance knows of the keys, from responses and watches together |
 //! | `silence` | how long other instances have been silent |
 //! | `proposal` | the ledger that should be |
+//! | `found_seats`, `seat_finder`, `seat_search` | how many seats the service should have, if nobody has said so |
 //! | `member` | what an instance does when |
 //! | `allowance` | how many seats may be used, and until when |
 //! | `fleet`, `etcd_keys`, `boot_time`, `process_lock` | the driver (feature `driver`): a member that runs in a task, with an etcd and a clock |
@@ -44,6 +45,7 @@ mod etcd_keys;
 mod event;
 #[cfg(feature = "driver")]
 mod fleet;
+mod found_seats;
 mod ledger;
 mod level_load;
 mod member;
@@ -51,6 +53,8 @@ mod member;
 mod process_lock;
 mod proposal;
 mod publication;
+mod seat_finder;
+mod seat_search;
 mod settings;
 mod silence;
 #[cfg(feature = "simulation")]
@@ -65,10 +69,12 @@ pub use encoding::{UnreadableValue, decode_ledger, decode_publication, encode_le
 pub use event::MemberEvent;
 #[cfg(feature = "driver")]
 pub use fleet::{Fleet, FleetConfig, FleetInstance, FleetStatus, JoinError};
+pub use found_seats::FoundSeats;
 pub use ledger::{FORMAT_VERSION, InstanceId, Ledger, LedgerEntry, ProcessNonce};
 pub use level_load::SeenLevel;
 pub use member::{Member, POLL_PERIOD};
-pub use publication::{CurrentLoad, CurrentUsage, FLOWS_LISTED_MAX, LoadSource, Publication};
+pub use publication::{CurrentLoad, CurrentUsage, FLOWS_LISTED_MAX, LimitInput, LoadSource, Publication};
+pub use seat_search::FoundLimit;
 pub use settings::{FleetSettings, Terms};
 #[cfg(feature = "simulation")]
 pub use simulated_etcd::{EtcdCounts, SimulatedEtcd};

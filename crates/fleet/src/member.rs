@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use evenkeel_engine::auto_limit::LimitChange;
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos, SECOND};
 
 use crate::FleetSettings;
@@ -11,6 +12,7 @@ use crate::event::{MemberEvent, changes_of_others};
 use crate::ledger::{InstanceId, Ledger, LedgerEntry, ProcessNonce};
 use crate::proposal::Observer;
 use crate::publication::{CurrentUsage, LoadSource, Publication, differs_much};
+use crate::seat_search::{FoundLimit, SeatSearch};
 use crate::silence::Silences;
 use crate::view::{FleetView, WatchedChange};
 
@@ -55,6 +57,7 @@ pub struct Member {
     random: fastrand::Rng,
     view: FleetView,
     silences: Silences,
+    search: SeatSearch,
     registration: Option<Registration>,
     stage: Stage,
     /// When the last confirmed write was sent; a grant is counted from there (FL-8).
@@ -116,6 +119,7 @@ impl Member {
             random: fastrand::Rng::with_seed(seed),
             view: FleetView::default(),
             silences: Silences::default(),
+            search: SeatSearch::default(),
             registration: None,
             stage: Stage::Running,
             confirmed: None,
@@ -166,6 +170,21 @@ impl Member {
     /// How long it took from the publication of a changed load to the next ledger, the last time that one followed.
     pub fn round_time(&self) -> Option<Nanos> {
         self.round_time
+    }
+
+    /// How many seats the fleet has found to be right; nothing if somebody has set them.
+    pub fn found_limit(&self) -> Option<FoundLimit> {
+        self.search.limit(self.view.ledger()?)
+    }
+
+    /// What this instance has decided about the seats of the service since the last call, if it finds them for all (FL-13).
+    pub fn take_limit_changes(&mut self) -> Vec<LimitChange> {
+        self.search.take_news()
+    }
+
+    /// The seats of the service, as far as this instance knows.
+    fn service_seats(&self) -> u64 {
+        self.view.ledger().map_or(self.settings.seats, |ledger| ledger.seats)
     }
 
     /// This instance's registration.
@@ -280,6 +299,9 @@ impl Member {
     /// Follows the view after it has changed: what it says about this instance.
     fn receive(&mut self, now: Instant, grant_before: u64, ledger_before: Option<&Ledger>, snapshot: Option<u64>) {
         self.is_view_new = true;
+        if let Some(ledger) = self.view.ledger() {
+            self.search.note(ledger, self.view.ledger_revision());
+        }
         if let (Some(before), Some(after)) = (ledger_before, self.view.ledger().cloned())
             && !std::ptr::eq(before, &raw const *after)
         {
@@ -364,7 +386,15 @@ impl Member {
             ledger.entries.push(nothing);
         }
         let hold = current.usage().in_use;
-        let publication = Publication { ack: 0, hold, is_draining: false, load: current.load() };
+        let input = current.limit_input();
+        let publication = Publication {
+            ack: 0,
+            hold,
+            is_draining: false,
+            load: current.load(self.service_seats()),
+            totals: input.map(|input| input.totals),
+            is_held_down: input.is_some_and(|input| input.is_held_down),
+        };
         let write = LedgerWrite::new(compared, ledger);
         Some((Purpose::Register(id), Operation::Register { id, publication, write, replaced }))
     }
@@ -390,6 +420,7 @@ impl Member {
             self.published = Some(publication.clone());
             return Some((Purpose::Publish(id), Operation::Publish { id, create_revision, publication }));
         }
+        self.is_view_new |= self.search.look(now, id, &self.view, &self.silences, current);
         if let Some(operation) = self.proposal(now, registration, &usage) {
             return Some(operation);
         }
@@ -404,12 +435,12 @@ impl Member {
         }
         let allowance = self.allowance();
         let hold = usage.in_use.max(allowance.grant).max(allowance.floor);
-        let load = if self.must_publish(since, usage, hold) {
-            current.load()
+        let load = if self.must_publish(since, usage, hold, current) {
+            current.load(self.service_seats())
         } else if since >= SMALL_CHANGE_PERIOD
             && self.load_compared.is_none_or(|compared| now - compared >= SMALL_CHANGE_PERIOD)
         {
-            let load = current.load();
+            let load = current.load(self.service_seats());
             self.load_compared = Some(now);
             if self.published.as_ref().is_some_and(|published| published.load == load) {
                 return None;
@@ -418,11 +449,19 @@ impl Member {
         } else {
             return None;
         };
-        Some(Publication { ack: self.view.ledger_revision(), hold, is_draining: self.stage != Stage::Running, load })
+        let input = current.limit_input();
+        Some(Publication {
+            ack: self.view.ledger_revision(),
+            hold,
+            is_draining: self.stage != Stage::Running,
+            load,
+            totals: input.map(|input| input.totals),
+            is_held_down: input.is_some_and(|input| input.is_held_down),
+        })
     }
 
     /// Whether others have to know at once.
-    fn must_publish(&self, since: Nanos, usage: &CurrentUsage, hold: u64) -> bool {
+    fn must_publish(&self, since: Nanos, usage: &CurrentUsage, hold: u64, current: &impl LoadSource) -> bool {
         let Some(published) = &self.published else { return true };
         let frees_seats = self.entry().is_some_and(|entry| {
             let is_late = published.ack < entry.low;
@@ -433,6 +472,7 @@ impl Member {
             || published.is_draining != (self.stage != Stage::Running)
             || since >= self.settings.terms.publication_period()
             || differs_much(&published.load, usage)
+            || self.search.must_publish(&self.view, published, usage, current)
     }
 
     /// Writes the ledger if it is not what it should be (FL-5).
@@ -467,7 +507,14 @@ impl Member {
             return None;
         }
         (self.compared, self.is_view_new) = (Some(now), false);
-        let observer = Observer { settings: &self.settings, me: id, now, view: &self.view, silences: &self.silences };
+        let observer = Observer {
+            settings: &self.settings,
+            me: id,
+            now,
+            view: &self.view,
+            silences: &self.silences,
+            finder: self.search.finder(),
+        };
         let Some(proposal) = observer.propose() else {
             self.proposes_at = None;
             return None;

@@ -6,6 +6,7 @@ use evenkeel_engine::time::Instant;
 use crate::FleetSettings;
 use crate::ledger::{InstanceId, Ledger, LedgerEntry};
 use crate::publication::Publication;
+use crate::seat_finder::SeatFinder;
 use crate::silence::Silences;
 use crate::view::FleetView;
 
@@ -26,6 +27,8 @@ pub(crate) struct Observer<'a> {
     pub(crate) now: Instant,
     pub(crate) view: &'a FleetView,
     pub(crate) silences: &'a Silences,
+    /// Finds the seats of the service, if this instance does (FL-13).
+    pub(crate) finder: Option<&'a SeatFinder>,
 }
 
 /// The state of another instance.
@@ -49,6 +52,9 @@ impl<'a> Observer<'a> {
         let current = self.view.ledger()?;
         let mut ledger = Ledger::clone(current);
         ledger.take_settings(self.settings);
+        if let Some(finder) = self.finder {
+            finder.write_to(&mut ledger);
+        }
         let reclaimed = self.reclaim(&mut ledger);
         self.take_acknowledgements(&mut ledger);
         let targets = self.targets(&ledger);
@@ -182,8 +188,7 @@ fn kept_by_draining(seats: u64, present: &[Option<&Publication>]) -> Vec<Option<
     let kept = |publication: Option<&Publication>| {
         let own = publication?;
         let part = division.next()?;
-        let demand = own.load.levels.iter().fold(0, |sum: u64, level| sum.saturating_add(level.demand));
-        own.is_draining.then(|| part.min(demand))
+        own.is_draining.then(|| part.min(own.demand()))
     };
     present.iter().copied().map(kept).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evenkeel_engine::auto_limit::Totals;
 use evenkeel_engine::fleet_division::InstanceLoad;
 
 /// How many flows of a level an instance lists at most; the others are one flow with their weight and demand.
@@ -10,7 +11,7 @@ pub const FLOWS_LISTED_MAX: usize = 64;
 /// The value of an instance's key.
 ///
 /// Not `#[non_exhaustive]`: tests of the protocol make it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Publication {
     /// The revision of the ledger that the instance obeys.
     pub ack: u64,
@@ -20,6 +21,10 @@ pub struct Publication {
     pub is_draining: bool,
     /// The seats that it could use, by level and flow.
     pub load: Arc<InstanceLoad>,
+    /// What has happened there since it started, if the fleet finds out how many seats there should be (FL-13).
+    pub totals: Option<Totals>,
+    /// Whether the service has told this instance that it wants no more seats (AL-10).
+    pub is_held_down: bool,
 }
 
 /// The load of an instance at the moment, for [`Member::poll`](crate::Member::poll).
@@ -30,8 +35,27 @@ pub trait LoadSource {
     /// The seats in use, and what each level could use.
     fn usage(&self) -> CurrentUsage;
 
-    /// What the instance could use, by level and flow: at most [`FLOWS_LISTED_MAX`] flows a level. It is asked for after the usage.
-    fn load(&self) -> Arc<InstanceLoad>;
+    /// What the instance could use, by level and flow: at most [`FLOWS_LISTED_MAX`] flows a level. It is asked for after the usage. The service
+    /// has so many seats by the ledger.
+    fn load(&self, service_seats: u64) -> Arc<InstanceLoad>;
+
+    /// What the limit has to know that finds itself; nothing from instances that do not sum up what happens (FL-13).
+    fn limit_input(&self) -> Option<LimitInput> {
+        None
+    }
+}
+
+/// What one instance tells of the limit that the fleet finds (FL-13).
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LimitInput {
+    /// What has happened since the instance started.
+    pub totals: Totals,
+    /// The fewest seats that its levels need.
+    pub floor: u32,
+    /// Whether the service has told it that it wants no more (AL-10).
+    pub is_held_down: bool,
 }
 
 /// The seats in use, and what each level could use.
@@ -56,6 +80,15 @@ pub struct CurrentLoad {
     pub load: Arc<InstanceLoad>,
 }
 
+// === impl Publication ===
+
+impl Publication {
+    /// The seats that the instance could use.
+    pub(crate) fn demand(&self) -> u64 {
+        self.load.levels.iter().fold(0, |sum: u64, level| sum.saturating_add(level.demand))
+    }
+}
+
 // === impl CurrentUsage ===
 
 impl CurrentUsage {
@@ -72,7 +105,7 @@ impl LoadSource for CurrentLoad {
         CurrentUsage { in_use: self.in_use, demands }
     }
 
-    fn load(&self) -> Arc<InstanceLoad> {
+    fn load(&self, _service_seats: u64) -> Arc<InstanceLoad> {
         Arc::clone(&self.load)
     }
 }

@@ -3,13 +3,17 @@
 use evenkeel_engine::time::{MILLISECOND, Nanos};
 use serde::{Deserialize, Serialize};
 
+use crate::found_seats::FoundSeats;
+
 /// The settings of one instance. Those of the ledger win, unless these have a higher generation.
 ///
 /// Not `#[non_exhaustive]`: users write `..Default::default()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FleetSettings {
-    /// How many seats the service has, all instances together.
+    /// How many seats the service has, all instances together. Where the search begins, if the fleet finds that out.
     pub seats: u64,
+    /// Whether the fleet finds out how many seats there should be, and what is known of that (FL-13).
+    pub auto: Option<FoundSeats>,
     /// The part of the seats that outlives a cut from etcd, in percent (FL-9).
     pub floor_percent: u64,
     /// The settings with the highest generation win.
@@ -36,9 +40,17 @@ pub struct Terms {
 
 // === impl FleetSettings ===
 
+impl FleetSettings {
+    /// The fleet finds out how many seats there should be, and begins here.
+    #[must_use]
+    pub fn auto(self, found: FoundSeats) -> Self {
+        Self { seats: found.limit_seats().into(), auto: Some(found), ..self }
+    }
+}
+
 impl Default for FleetSettings {
     fn default() -> Self {
-        Self { seats: 600, floor_percent: 50, generation: 0, terms: Terms::default() }
+        Self { seats: 600, auto: None, floor_percent: 50, generation: 0, terms: Terms::default() }
     }
 }
 

@@ -105,6 +105,10 @@ impl FleetView {
         self.live.get(&id)
     }
 
+    pub(crate) fn publications(&self) -> impl Iterator<Item = &Publication> {
+        self.live.values().filter_map(|live| live.publication.as_ref())
+    }
+
     pub(crate) fn ids(&self) -> impl Iterator<Item = InstanceId> {
         self.live.keys().copied()
     }

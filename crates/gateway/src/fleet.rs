@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use evenkeel::FlowControl;
 use evenkeel::fleet::{EtcdConfig, EtcdIdentity, EtcdLogin, EtcdTls, FleetConfig as Member, JoinFleetError};
-use evenkeel::limit::Concurrency;
 use thiserror::Error;
 
 use crate::config::{Config, FleetConfig};
@@ -34,15 +33,16 @@ pub enum FleetError {
 
 /// Joins the fleet of the settings, if there is one.
 pub(crate) fn join(flow: &FlowControl, config: &Config) -> Result<(), FleetError> {
-    let (Some(fleet), Concurrency::Fixed(seats)) = (&config.fleet, &config.concurrency()) else { return Ok(()) };
+    let Some(fleet) = &config.fleet else { return Ok(()) };
+    let concurrency = config.concurrency();
     let member = Member {
         service: fleet.service.clone(),
         etcd: etcd(fleet)?,
-        settings: fleet.settings(*seats),
+        settings: fleet.settings(concurrency.first()),
         lock_file: fleet.lock_file.clone(),
     };
     flow.join_fleet(&member)?;
-    tracing::info!(service = fleet.service, seats, "sharing the seats with the other gateways of the fleet");
+    tracing::info!(service = fleet.service, %concurrency, "sharing the seats with the other gateways of the fleet");
     Ok(())
 }
 

@@ -1,9 +1,9 @@
-//! The limit that finds itself, run by the simulated server.
+//! The limit that finds itself, run by the simulated server, or by the fleet that it belongs to.
 
 use std::ops::RangeInclusive;
 
 use evenkeel_engine::Engine;
-use evenkeel_engine::auto_limit::{AutoLimit, Learnt, Sample, TICK};
+use evenkeel_engine::auto_limit::{AutoLimit, Learnt, Sample, TICK, Totals};
 use evenkeel_engine::borrowing::SeatDivision;
 use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::{Instant, Nanos};
@@ -23,7 +23,8 @@ pub struct AutoSettings {
 /// The limit, and the sums that it has not got yet.
 #[derive(Debug)]
 pub(crate) struct AutoSeats {
-    pub(crate) limit: AutoLimit,
+    /// Nothing, if an instance of a fleet finds the limit for all.
+    pub(crate) limit: Option<AutoLimit>,
     pub(crate) next_tick: Nanos,
     sample: Sample,
     as_of: Nanos,
@@ -63,7 +64,21 @@ impl AutoSeats {
         let AutoSettings { bounds, start, learnt } = settings;
         let mut limit = AutoLimit::new(bounds, start, learnt);
         let applied = i64::from(limit.tick(Instant::default(), &Sample::default(), 0));
-        Self { limit, next_tick: TICK, sample: Sample::default(), as_of: 0, applied, lingering: 0 }
+        Self { limit: Some(limit), next_tick: TICK, sample: Sample::default(), as_of: 0, applied, lingering: 0 }
+    }
+
+    /// Only sums up what happens, for an instance of a fleet.
+    pub(crate) fn summing() -> Self {
+        Self { limit: None, next_tick: Nanos::MAX, sample: Sample::default(), as_of: 0, applied: 0, lingering: 0 }
+    }
+
+    /// What has happened from the beginning until now, if nobody has taken it.
+    pub(crate) fn totals<P>(&self, now: Nanos, engine: &Engine<P, SeatDivision>) -> Totals {
+        let mut sample = self.sample;
+        self.pass_in(&mut sample, now - self.as_of, engine);
+        let mut totals = Totals::default();
+        totals.add(now, &sample);
+        totals
     }
 
     pub(crate) fn seats(&self) -> i64 {
@@ -73,11 +88,17 @@ impl AutoSeats {
     /// Time passes until now. To be called before anything changes.
     pub(crate) fn pass<P>(&mut self, now: Nanos, engine: &Engine<P, SeatDivision>) {
         let span = now - std::mem::replace(&mut self.as_of, now);
+        let mut sample = std::mem::take(&mut self.sample);
+        self.pass_in(&mut sample, span, engine);
+        self.sample = sample;
+    }
+
+    fn pass_in<P>(&self, sample: &mut Sample, span: Nanos, engine: &Engine<P, SeatDivision>) {
         if span > 0 {
             let usage = Usage::of(engine);
-            self.sample.passed(span, usage.seats, usage.somebody_waits);
+            sample.passed(span, usage.seats, usage.somebody_waits);
             if self.lingering > 0 {
-                self.sample.lingered(span, self.lingering);
+                sample.lingered(span, self.lingering);
             }
         }
     }
@@ -103,9 +124,10 @@ impl AutoSeats {
     /// The limit looks at what has happened. Returns the seats if they change.
     pub(crate) fn tick<P>(&mut self, now: Instant, engine: &Engine<P, SeatDivision>) -> Option<i64> {
         self.next_tick = now.as_nanos() + TICK;
+        let limit = self.limit.as_mut()?;
         let sample = std::mem::take(&mut self.sample);
-        self.limit.set_floor(engine.controller().seats_min());
-        let seats = i64::from(self.limit.tick(now, &sample, Usage::of(engine).limited_seats));
+        limit.set_floor(engine.controller().seats_min());
+        let seats = i64::from(limit.tick(now, &sample, Usage::of(engine).limited_seats));
         let before = std::mem::replace(&mut self.applied, seats);
         (before != seats).then_some(seats)
     }

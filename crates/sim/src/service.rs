@@ -62,6 +62,8 @@ pub(crate) struct Service {
     curve: ServiceCurve,
     /// Whether all requests fail that begin now.
     is_failing: bool,
+    /// The requests of other servers that it works on.
+    others: u32,
     in_work: BinaryHeap<Reverse<WorkItem>>,
     backlog: VecDeque<Task>,
     /// Requests whose work is done, and those that fail, by the time at which they leave.
@@ -106,6 +108,7 @@ impl Service {
         Self {
             curve,
             is_failing: false,
+            others: 0,
             in_work: BinaryHeap::new(),
             backlog: VecDeque::new(),
             leaving: BinaryHeap::new(),
@@ -167,13 +170,27 @@ impl Service {
         self.fill(now);
     }
 
+    /// How many requests of this server it works on.
+    pub(crate) fn in_work(&self) -> u32 {
+        u32::try_from(self.in_work.len()).unwrap_or(u32::MAX)
+    }
+
+    /// It works on so many requests of other servers from now on.
+    pub(crate) fn set_others(&mut self, now: Nanos, others: u32) {
+        if others != self.others {
+            self.advance(now);
+            self.others = others;
+            self.set_speed();
+        }
+    }
+
     /// From now on, all requests that begin fail, or none.
     pub(crate) fn set_failing(&mut self, is_failing: bool) {
         self.is_failing = is_failing;
     }
 
     fn inside(&self) -> usize {
-        self.in_work.len() + self.backlog.len() + self.leaving.len()
+        self.in_work.len() + self.backlog.len() + self.leaving.len() + self.others as usize
     }
 
     fn next_work_end(&self) -> Option<Nanos> {
@@ -245,7 +262,7 @@ impl Service {
     #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 requests")]
     fn slowness(&self) -> f64 {
         let ServiceCurve { slots, degradation, sharing, contention, coherence, .. } = self.curve;
-        let working = self.in_work.len() as f64;
+        let working = self.in_work.len() as f64 + f64::from(self.others);
         let others = (working - 1.0).max(0.0);
         let scaling = 1.0 + contention * others + coherence * working * others;
         let Some(slots) = slots else { return scaling };

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::auto_limit::AutoLimit;
+use evenkeel_engine::auto_limit::{AutoLimit, Totals};
 use evenkeel_engine::borrowing::SeatDivision;
 use evenkeel_engine::controller::{Objects, ServerConfig};
 use evenkeel_engine::cost::route_key;
@@ -347,7 +347,7 @@ impl<T: Copy> Simulator<T> {
 
     /// When the next timer is due or the next request ends; `None` if never.
     pub fn next_event(&self) -> Option<Nanos> {
-        let tick = self.auto.as_ref().map(|auto| auto.next_tick);
+        let tick = self.auto.as_ref().map(|auto| auto.next_tick).filter(|tick| *tick < Nanos::MAX);
         self.next_of_requests().into_iter().chain(tick).min()
     }
 
@@ -357,7 +357,27 @@ impl<T: Copy> Simulator<T> {
 
     /// The limit that finds itself, if the server has one.
     pub fn auto_limit(&self) -> Option<&AutoLimit> {
-        self.auto.as_ref().map(|auto| &auto.limit)
+        self.auto.as_ref().and_then(|auto| auto.limit.as_ref())
+    }
+
+    /// From now on it sums up what happens, for the instance of the fleet that finds the limit.
+    pub(crate) fn sum_up(&mut self) {
+        self.auto = Some(AutoSeats::summing());
+    }
+
+    /// What has happened since then.
+    pub(crate) fn totals(&self, now: Nanos) -> Option<Totals> {
+        self.auto.as_ref().filter(|auto| auto.limit.is_none()).map(|auto| auto.totals(now, &self.engine))
+    }
+
+    /// How many of its requests the service works on.
+    pub(crate) fn in_work(&self) -> u32 {
+        self.service.in_work()
+    }
+
+    /// The service works on so many requests of other servers.
+    pub(crate) fn set_others_in_work(&mut self, at: Nanos, others: u32) {
+        self.service.set_others(at, others);
     }
 
     /// When something happens to a request by itself.

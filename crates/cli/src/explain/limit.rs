@@ -77,7 +77,12 @@ impl ServerLimit {
         let known = if limit.is_known { "found by trials" } else { "not found yet" };
         line("limit", &format!("{} seats, {known}; from {} to {}", limit.applied, limit.least, limit.most));
         line("why", limit.because());
-        line("doing", &format!("{}; {}", phase(limit), load(limit)));
+        match &limit.found_by {
+            Some(instance) => {
+                line("doing", &format!("follows instance {instance} of the fleet; ask that one for its decisions"))
+            }
+            None => line("doing", &format!("{}; {}", phase(limit), load(limit))),
+        }
         if let Some([value, deviation]) = limit.elasticity {
             let meaning = "1: as much as the others, 0: nothing, less: harm";
             line("last seat", &format!("brings {value:.2} ± {deviation:.2} of what an average one brings ({meaning})"));

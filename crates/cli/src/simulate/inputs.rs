@@ -119,14 +119,11 @@ fn compared(
 
 /// Checks the settings that instances which share seats need, as a gateway does.
 fn check_instances(settings: &ServerSettings) -> Result<()> {
-    let fault = if settings.auto.is_some() {
-        "the workload has instances, which divide a number of seats; say how many the service has, as `--concurrency 60`"
-    } else if settings.preset.is_kubernetes() || settings.borrowing != Borrowing::Immediate {
-        "the workload has instances, which need levels that borrow at once and never use more seats than there are; use \
-         `--preset plain --borrowing immediate`"
-    } else {
+    if !settings.preset.is_kubernetes() && settings.borrowing == Borrowing::Immediate {
         return Ok(());
-    };
+    }
+    let fault = "the workload has instances, which need levels that borrow at once and never use more seats than there are; use \
+         `--preset plain --borrowing immediate`";
     Err(WrongUsage(fault.to_owned()).into())
 }
 

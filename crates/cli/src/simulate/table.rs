@@ -130,9 +130,11 @@ pub(super) fn fleet(figures: &Figures) -> Vec<String> {
         )
     };
     let part = written(seats / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX)), Unit::Number);
+    let is_found = shared["isFound"] == Value::Bool(true);
+    let apart = if is_found { "each finds its own".to_owned() } else { format!("with {part} seats each") };
     vec![
         format!("{count} instances that share the seats: {}", line(shared)),
-        format!("with {part} seats each: {}", line(&shared["apart"])),
+        format!("{apart}: {}", line(&shared["apart"])),
     ]
 }
 

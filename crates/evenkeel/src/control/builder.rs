@@ -168,7 +168,8 @@ impl FlowControlBuilder {
 
     /// Shares the seats of the service with other instances, by way of an etcd: see `docs/fleet.md`. The instances with the same name of
     /// the service use at most [`FleetSettings::seats`](crate::fleet::FleetSettings::seats) together at any time, whatever is lost,
-    /// stopped or killed, and seats follow the demand. A number of [`server_concurrency`](Self::server_concurrency) does not count then, and `auto` is refused.
+    /// stopped or killed, and seats follow the demand. A number of [`server_concurrency`](Self::server_concurrency) does not count then. With
+    /// [`server_concurrency_auto`](Self::server_concurrency_auto), the fleet finds out how many seats there should be: one instance does so for all.
     ///
     /// Until etcd has answered, this instance has no seats, and requests wait. [`FlowControl::leave_fleet`] gives the seats back at the
     /// end. [`try_build`](Self::try_build) says what is wrong with the settings.

@@ -46,6 +46,6 @@ fn fl_6_every_seeded_fault_is_found() {
     assert!(missed.is_empty(), "not found: {missed:?}");
 }
 
-fn from_environment(name: &str, default: u64) -> u64 {
+pub(crate) fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().expect("a number"))
 }

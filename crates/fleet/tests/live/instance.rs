@@ -112,7 +112,7 @@ impl LoadSource for Member {
         CurrentUsage { in_use: state.in_use, demands: vec![("all".to_owned(), state.wanted)] }
     }
 
-    fn load(&self) -> Arc<InstanceLoad> {
+    fn load(&self, _service_seats: u64) -> Arc<InstanceLoad> {
         let state = self.0.state.lock().unwrap();
         let flows = vec![FlowLoad { hash: self.0.number, weight: 1, demand: state.wanted }];
         let level = LevelLoad {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use evenkeel::fleet::{FleetSettings, Terms};
-use evenkeel::limit::Concurrency;
 use evenkeel_identity::config::duration;
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +76,7 @@ impl FleetConfig {
         let ms = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
         let terms = Terms { ttl_ms: ms(self.ttl), grace_ms: ms(self.grace()), floor_hold_ms: ms(self.floor_hold) };
         let floor_percent = self.floor_percent.into();
-        FleetSettings { seats: seats.into(), floor_percent, generation: self.generation, terms }
+        FleetSettings { seats: seats.into(), auto: None, floor_percent, generation: self.generation, terms }
     }
 
     /// Everything that is wrong with the fleet of these settings, if there is one.
@@ -99,12 +98,6 @@ impl FleetConfig {
                 ".endpoints",
                 "a fleet needs etcd, and no member of it is named; set `endpoints: [127.0.0.1:2379]` or `--fleet-endpoint`, or keep \
                  the objects in etcd with `--store etcd://127.0.0.1:2379`",
-            );
-        }
-        if matches!(config.concurrency(), Concurrency::Auto(_)) {
-            add(
-                "",
-                "a fleet divides a number of seats, and `auto`, the default of `concurrency`, is none; set `concurrency` to a number",
             );
         }
         if config.preset == evenkeel_api::Preset::Kubernetes

@@ -12,6 +12,7 @@ use crate::level_record::{LevelRecord, PresentLevel};
 use crate::report::{MeanMax, rounded};
 use crate::server_settings::ServerSettings;
 use crate::servers::Servers;
+use crate::service::ServiceCurve;
 use crate::simulator::Simulator;
 use crate::traffic::{Token, Traffic};
 use crate::workload::Instances;
@@ -22,6 +23,8 @@ pub(super) struct Cluster {
     /// The exchange that decides about their seats; `None` if each keeps its own.
     exchange: Option<Exchange>,
     seen: Seen,
+    /// Whether requests of one server slow down those of the others.
+    shares_service: bool,
 }
 
 /// What the servers did when they were last looked at.
@@ -42,11 +45,16 @@ impl Cluster {
     /// Instances that share the seats. At first, none has any.
     pub(super) fn fleet(instances: &Instances, settings: &ServerSettings, objects: &Objects, seed: u64) -> Self {
         let seats = vec![0; instances.count as usize];
-        let exchange = Exchange::new(instances, settings.seats, seed);
-        Self::new(seats, settings, objects, Some(exchange))
+        let exchange = Exchange::new(instances, settings, seed);
+        let own = ServerSettings { auto: None, ..settings.clone() };
+        let mut cluster = Self::new(seats, &own, objects, Some(exchange));
+        if settings.auto.is_some() {
+            cluster.simulators.iter_mut().for_each(Simulator::sum_up);
+        }
+        cluster
     }
 
-    /// Instances with an equal part of the seats each.
+    /// Instances with an equal part of the seats each, or that find out how many they should have, each for itself.
     pub(super) fn apart(instances: &Instances, settings: &ServerSettings, objects: &Objects) -> Self {
         let count = i64::from(instances.count);
         let part = |number| settings.seats / count + i64::from(number < settings.seats % count);
@@ -55,7 +63,7 @@ impl Cluster {
 
     fn new(seats: Vec<i64>, settings: &ServerSettings, objects: &Objects, exchange: Option<Exchange>) -> Self {
         let simulator = |seats| {
-            let own = ServerSettings { seats, auto: None, ..settings.clone() };
+            let own = ServerSettings { seats, ..settings.clone() };
             Simulator::new(own, objects.clone())
         };
         let mut seen = Seen {
@@ -68,7 +76,32 @@ impl Cluster {
         };
         let simulators: Vec<_> = seats.into_iter().map(simulator).collect();
         seen.follow(&simulators);
-        Self { simulators, exchange, seen }
+        let shares_service = settings.service != ServiceCurve::default();
+        Self { simulators, exchange, seen, shares_service }
+    }
+
+    /// The seats of the service: those of the ledger, or of all servers together.
+    pub(super) fn service_seats(&self) -> i64 {
+        let own = |simulator: &Simulator<Token>| simulator.engine().controller().server_limit();
+        self.exchange.as_ref().map_or_else(|| self.simulators.iter().map(own).sum(), Exchange::service_seats)
+    }
+
+    /// Whether an instance finds out how many seats the service should have.
+    pub(super) fn finds_seats(&self) -> bool {
+        self.exchange.as_ref().is_some_and(Exchange::finds_seats)
+    }
+
+    /// Something has happened at a server: its requests may be more or fewer for the others.
+    fn tell_others(&mut self, server: usize) {
+        if !self.shares_service {
+            return;
+        }
+        let now = self.simulators[server].now();
+        let all: u32 = self.simulators.iter().map(Simulator::in_work).sum();
+        for simulator in &mut self.simulators {
+            let others = all - simulator.in_work();
+            simulator.set_others_in_work(now, others);
+        }
     }
 
     /// The seats that the service uses.
@@ -100,6 +133,7 @@ impl Servers for Cluster {
     }
 
     fn changed(&mut self, server: usize) {
+        self.tell_others(server);
         self.seen.look(server, &self.simulators[server]);
     }
 
@@ -122,6 +156,7 @@ impl Servers for Cluster {
                 None => return false,
             },
         };
+        self.tell_others(server);
         self.seen.look(server, &self.simulators[server]);
         true
     }

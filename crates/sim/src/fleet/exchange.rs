@@ -8,11 +8,13 @@ use evenkeel_engine::fleet_division::InstanceLoad;
 use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos};
 use evenkeel_fleet::{
-    Allowance, Call, CurrentUsage, EtcdCounts, FleetSettings, LoadSource, Member, POLL_PERIOD, ProcessNonce, Reply,
-    SeenLevel, SimulatedEtcd, WatchedChange,
+    Allowance, Call, CurrentUsage, EtcdCounts, FleetSettings, FoundSeats, LimitInput, LoadSource, Member, POLL_PERIOD,
+    ProcessNonce, Reply, SeenLevel, SimulatedEtcd, WatchedChange,
 };
 
+use crate::auto_seats::AutoSettings;
 use crate::random::{Purpose, Random};
+use crate::server_settings::ServerSettings;
 use crate::simulator::Simulator;
 use crate::traffic::{Token, Traffic};
 use crate::workload::{Distribution, Instances};
@@ -22,7 +24,6 @@ pub(super) struct Exchange {
     members: Vec<FleetMember>,
     etcd: SimulatedEtcd,
     lease_ttl: Nanos,
-    seats: i64,
     queue: BinaryHeap<Reverse<Queued>>,
     sequence: u64,
     delay: Distribution,
@@ -64,8 +65,7 @@ enum Message {
 /// An instance, as its member sees it.
 struct Observed<'a> {
     simulator: &'a Simulator<Token>,
-    /// The seats of the whole service.
-    seats: i64,
+    now: Nanos,
 }
 
 /// Leases last for so many ttls.
@@ -74,13 +74,16 @@ const LEASE_TTLS: Nanos = 20;
 // === impl Exchange ===
 
 impl Exchange {
-    pub(super) fn new(instances: &Instances, seats: i64, seed: u64) -> Self {
+    pub(super) fn new(instances: &Instances, server: &ServerSettings, seed: u64) -> Self {
         let settings = FleetSettings {
-            seats: u64::try_from(seats).unwrap_or(0),
+            seats: u64::try_from(server.seats).unwrap_or(0),
+            auto: None,
             floor_percent: instances.floor_percent,
             generation: 0,
             terms: instances.terms,
         };
+        let found = |auto: &AutoSettings| FoundSeats::unknown(auto.bounds.clone(), auto.start).learnt(auto.learnt);
+        let settings = server.auto.as_ref().map_or(settings, |auto| settings.auto(found(auto)));
         let member = |number| {
             let mut random = Random::stream(seed, "instances", number, Purpose::Messages);
             let member = Member::new(settings, ProcessNonce(random.next()), None, random.next());
@@ -90,7 +93,6 @@ impl Exchange {
             members: (0..instances.count).map(member).collect(),
             etcd: SimulatedEtcd::new(),
             lease_ttl: Nanos::from(instances.terms.ttl_ms) * MILLISECOND * LEASE_TTLS,
-            seats,
             queue: BinaryHeap::new(),
             sequence: 0,
             delay: instances.delay.clone(),
@@ -113,6 +115,16 @@ impl Exchange {
 
     pub(super) fn events(&self) -> u64 {
         self.events
+    }
+
+    /// The seats of the service, by the ledger.
+    pub(super) fn service_seats(&self) -> i64 {
+        self.etcd.ledger().map_or(0, |ledger| i64::try_from(ledger.seats).unwrap_or(i64::MAX))
+    }
+
+    /// Whether an instance finds out how many there should be.
+    pub(super) fn finds_seats(&self) -> bool {
+        self.etcd.ledger().is_some_and(|ledger| ledger.auto.is_some())
     }
 
     /// What was written to etcd, and how many messages were lost.
@@ -155,7 +167,7 @@ impl Exchange {
     fn poll(&mut self, now: Nanos, instance: usize, simulator: &mut Simulator<Token>, traffic: &mut Traffic<'_>) {
         let time = Instant::from_nanos(now);
         self.allow(now, instance, simulator, traffic);
-        let observed = Observed { simulator, seats: self.seats };
+        let observed = Observed { simulator, now };
         let call = self.members[instance].member.poll(time, &observed);
         while self.members[instance].member.poll_event().is_some() {}
         self.allow(now, instance, simulator, traffic);
@@ -230,15 +242,21 @@ impl LoadSource for Observed<'_> {
         usage
     }
 
-    fn load(&self) -> Arc<InstanceLoad> {
+    fn load(&self, service_seats: u64) -> Arc<InstanceLoad> {
         let engine = self.simulator.engine();
-        let stakes = engine.controller().stakes_with(self.seats).filter(|(.., stake)| !stake.is_exempt);
+        let seats = i64::try_from(service_seats).unwrap_or(i64::MAX);
+        let stakes = engine.controller().stakes_with(seats).filter(|(.., stake)| !stake.is_exempt);
         let levels = stakes.filter_map(|(name, id, stake)| {
             let set = engine.queue_set(id)?;
             let seen = SeenLevel::new(set, set.seats_in_use());
             (seen.demand() > 0).then(|| seen.into_load(name.to_owned(), stake))
         });
         Arc::new(InstanceLoad { levels: levels.collect() })
+    }
+
+    fn limit_input(&self) -> Option<LimitInput> {
+        let totals = self.simulator.totals(self.now)?;
+        Some(LimitInput { totals, floor: self.simulator.engine().controller().seats_min(), is_held_down: false })
     }
 }
 

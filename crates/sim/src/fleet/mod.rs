@@ -37,6 +37,6 @@ pub(crate) fn run(
     let mut report = Report::new(workload, &scenario.settings, seed, &fleet, &traffic, ended);
     let mut apart = Cluster::apart(instances, settings, &scenario.objects);
     let (beside, _) = simulate(workload, scenario, seed, &mut apart, &mut |_| {});
-    report.fleet = Some(FleetReport::new(settings.seats, &fleet, &traffic, &apart, &beside));
+    report.fleet = Some(FleetReport::new(&fleet, &traffic, &apart, &beside));
     Run { report, levels: fleet.into_levels() }
 }

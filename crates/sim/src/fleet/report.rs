@@ -11,8 +11,11 @@ use crate::traffic::{Flow, Traffic};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FleetReport {
-    /// The seats of the service.
+    /// The seats of the service; if the instances find that out, at the end.
     pub seats: i64,
+    /// Whether the instances found that out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_found: bool,
     /// The seats that the service used, all instances together.
     pub in_use: MeanMax,
     /// The instances, by number.
@@ -60,17 +63,12 @@ pub struct InstanceReport {
 // === impl FleetReport ===
 
 impl FleetReport {
-    pub(super) fn new(
-        seats: i64,
-        fleet: &Cluster,
-        traffic: &Traffic<'_>,
-        apart: &Cluster,
-        beside: &Traffic<'_>,
-    ) -> Self {
+    pub(super) fn new(fleet: &Cluster, traffic: &Traffic<'_>, apart: &Cluster, beside: &Traffic<'_>) -> Self {
         let ApartReport { in_use, instances, completed, jain } = ApartReport::new(fleet, traffic);
         let (counts, lost_messages) = fleet.etcd_counts().unwrap_or_default();
         Self {
-            seats,
+            seats: fleet.service_seats(),
+            is_found: fleet.finds_seats(),
             in_use,
             instances,
             completed,

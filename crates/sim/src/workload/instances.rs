@@ -6,6 +6,7 @@ use evenkeel_fleet::Terms;
 use super::fields::{Field, Fields};
 use super::read_flow::{DEPTH_MAX, Quantity, read_distribution};
 use super::{Change, Distribution, Event, FlowGroup};
+use crate::service::{ServiceCurve, Sharing};
 
 /// The most instances of a workload.
 pub const INSTANCES_MAX: u32 = 32;
@@ -77,6 +78,7 @@ pub(super) fn check_instances(
     fields: &mut Fields,
     spec: &Field<'_>,
     instances: Option<&Instances>,
+    service: &ServiceCurve,
     flows: &[FlowGroup],
     events: &[Event],
 ) {
@@ -92,12 +94,18 @@ pub(super) fn check_instances(
     if instances.is_none() {
         return;
     }
-    if let Some(service) = spec.member("service") {
-        let message =
-            "cannot be combined with instances: the service works on as many requests as there are seats; leave it out";
-        fields.problem(&service, message);
+    // A queue inside of the service would have to be one for all instances.
+    let is_shared = service.sharing == Sharing::Processor;
+    if let Some(field) = spec.member("service").filter(|_| !is_shared) {
+        fields.problem(&field, "needs `sharing: processor` with instances; set that, or leave it out");
     }
-    if events.iter().any(|event| matches!(event.change, Change::Slots(_) | Change::Concurrency(_))) {
-        fields.problem(spec, "events with slots or concurrency cannot be combined with instances; leave out either");
+    if events.iter().any(|event| matches!(event.change, Change::Slots(_))) && !is_shared {
+        fields.problem(
+            spec,
+            "events with slots need `service: {sharing: processor}` with instances; set that, or leave them out",
+        );
+    }
+    if events.iter().any(|event| matches!(event.change, Change::Concurrency(_))) {
+        fields.problem(spec, "events with concurrency cannot be combined with instances; leave out either");
     }
 }

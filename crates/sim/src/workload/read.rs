@@ -127,7 +127,7 @@ fn read(fields: &mut Fields, root: &Node, preset: Preset) -> Option<Workload> {
     super::read_flow::check_names(fields, &spec, &flows);
     let events = spec.get("events").map(|field| read_events(fields, &field)).unwrap_or_default();
     let instances = spec.get("instances").and_then(|field| read_instances(fields, &field));
-    check_instances(fields, &all, instances.as_ref(), &flows, &events);
+    check_instances(fields, &all, instances.as_ref(), &service, &flows, &events);
     let name = name.unwrap_or_else(|| "workload".to_owned());
     Some(Workload {
         name,

@@ -4,7 +4,7 @@ use evenkeel_api::Preset;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_sim::report::{FleetReport, Report};
 use evenkeel_sim::workload::Workload;
-use evenkeel_sim::{Scenario, ServerSettings, run};
+use evenkeel_sim::{AutoSettings, Scenario, ServerSettings, run};
 
 fn workload(instances: &str, flows: &str) -> Workload {
     workload_of(20, instances, flows)
@@ -78,6 +78,67 @@ fn the_same_seed_gives_the_same_figures() {
     assert_ne!(fleet(&simulate(&workload, 10, 3)).lost_messages, fleet(&simulate(&workload, 10, 4)).lost_messages);
 }
 
+/// Three instances in front of a service of twenty slots that collapses, at three times its capacity.
+fn collapse(seconds: u32, warmup: u32, more: &str) -> Workload {
+    let text = format!(
+        "apiVersion: evenkeel.dev/v1\nkind: Workload\nmetadata: {{name: fleet}}\nspec:\n  seconds: {seconds}\n  warmup: {warmup}\n  \
+         instances: 3\n  service: {{slots: 20, degradation: 0.4, sharing: processor}}\n{more}  flows:\n  - {{name: a, count: 6, \
+         arrivals: {{poisson: {{rate: 200}}}}, service: {{exponential: 50ms}}, patience: 2s}}\n"
+    );
+    Workload::parse("fleet.yaml", text.as_bytes(), Preset::Plain).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// A limit that the fleet finds, beginning at so many seats, or that is so many.
+fn simulate_auto(workload: &Workload, start: u32, is_auto: bool, seed: u64) -> FleetReport {
+    let mut settings = ServerSettings::new(start.into());
+    (settings.preset, settings.borrowing) = (Preset::Plain, Borrowing::Immediate);
+    settings.auto = is_auto.then(|| AutoSettings::new(1..=400, start));
+    let scenario = Scenario { settings, objects: Objects::from(Preset::Plain), applied: Vec::new() };
+    run(workload, &scenario, seed, &mut |_| {}).report.fleet.unwrap()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some thousand requests")]
+fn share(found: &FleetReport, right: &FleetReport) -> f64 {
+    found.completed as f64 / right.completed as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some thousand requests")]
+fn apart_share(found: &FleetReport, right: &FleetReport) -> f64 {
+    found.apart.completed as f64 / right.completed as f64
+}
+
+/// FL-13, AL-12
+#[test]
+fn fl_13_three_instances_find_the_seats_of_a_service_that_collapses() {
+    for (start, seed) in [(20, 1), (6, 2), (80, 3)] {
+        let workload = collapse(60, 30, "");
+        let right = simulate_auto(&workload, 20, false, seed);
+        let found = simulate_auto(&workload, start, true, seed);
+        let share = share(&found, &right);
+        println!(
+            "from {start}: {} seats, {share:.3} of the goodput of 20 (bar: 0.9); each for itself: {:.3}; {} publications, {} ledgers",
+            found.seats,
+            apart_share(&found, &right),
+            found.publications,
+            found.divisions
+        );
+        assert!(found.is_found && share >= 0.9, "from {start}: {share} {found:?}");
+        // Four a second for each instance.
+        assert!(found.publications <= 3 * 4 * 31, "{found:?}");
+    }
+}
+
+/// FL-13
+#[test]
+fn fl_13_the_seats_of_a_fleet_follow_the_service() {
+    let workload = collapse(80, 50, "  events: [{at: 30s, slots: 10}]\n");
+    let right = simulate_auto(&workload, 10, false, 5);
+    let found = simulate_auto(&workload, 20, true, 5);
+    let share = share(&found, &right);
+    println!("20 s after the capacity was halved: {} seats, {share:.3} of the goodput of 10", found.seats);
+    assert!(share >= 0.85, "{share} {found:?}");
+}
+
 /// A message that does not say what is wrong, where, and what to do is of no use.
 #[test]
 fn instances_that_make_no_sense_are_problems() {
@@ -102,11 +163,15 @@ fn instances_that_make_no_sense_are_problems() {
         ),
         (
             "  instances: 4\n  service: {slots: 5}",
-            "spec.service: cannot be combined with instances: the service works on as many requests as there are seats; leave it out",
+            "spec.service: needs `sharing: processor` with instances; set that, or leave it out",
+        ),
+        (
+            "  instances: 4\n  events: [{at: 0s, slots: 5}]",
+            "spec: events with slots need `service: {sharing: processor}` with instances; set that, or leave them out",
         ),
         (
             "  instances: 4\n  events: [{at: 0s, concurrency: 5}]",
-            "spec: events with slots or concurrency cannot be combined with instances; leave out either",
+            "spec: events with concurrency cannot be combined with instances; leave out either",
         ),
     ];
     for (spec, wanted) in cases {

@@ -15,8 +15,9 @@ use crate::control::flow_control::FlowControlShared;
 
 impl FlowControlShared {
     /// The seats in use and waiting of all levels. Each level is locked for as long as it takes to read two numbers.
-    pub(crate) fn fleet_usage(&self, service_seats: u64) -> CurrentUsage {
-        let seen = self.limited_levels(service_seats, |core| {
+    pub(crate) fn fleet_usage(&self) -> CurrentUsage {
+        // How many seats the service has does not matter here.
+        let seen = self.limited_levels(0, |core| {
             let in_use = u64::try_from(core.limited_seats()).unwrap_or(0);
             (in_use, in_use.saturating_add(u64::try_from(core.queue_set().seats_waiting()).unwrap_or(0)))
         });

@@ -4,15 +4,18 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use evenkeel_engine::auto_limit::Concurrency;
+use evenkeel_engine::auto_limit::{Learnt, LimitChange, LimitStatus};
 use evenkeel_engine::fleet_division::InstanceLoad;
 use evenkeel_fleet::{
-    Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, JoinError, LoadSource, MemberEvent, boot_time,
+    Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, JoinError, LimitInput, LoadSource, MemberEvent,
+    boot_time,
 };
 use thiserror::Error;
 
+use super::limit_history::LimitHistory;
 use super::{FleetState, FleetStep};
 use crate::control::flow_control::{FlowControl, FlowControlShared};
+use crate::control::limit::LimitState;
 use crate::control::trace;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,11 +26,6 @@ const STEPS_MAX: usize = 64;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum JoinFleetError {
-    /// The number of seats is not known.
-    #[error(
-        "a fleet divides a number of seats, and this service is to find out how many it should have; set `concurrency` to a number"
-    )]
-    Auto,
     /// Levels could use more seats than there are.
     #[error(
         "a fleet needs levels that borrow at once and never use more seats than there are; use `preset: plain` without \
@@ -49,7 +47,8 @@ pub enum JoinFleetError {
 #[derive(Debug)]
 pub(crate) struct FleetMembership {
     service: String,
-    service_seats: u64,
+    /// The seats of the service by the settings.
+    seats_set: u64,
     /// `None` when it has left.
     fleet: Mutex<Option<Fleet>>,
     status: tokio::sync::watch::Receiver<evenkeel_fleet::FleetStatus>,
@@ -64,12 +63,12 @@ struct History {
     registrations: u64,
     steps: VecDeque<(u64, Instant, MemberEvent)>,
     next: u64,
+    limit: LimitHistory,
 }
 
 /// A flow control as the fleet sees it.
 struct Instance {
     flow: Weak<FlowControlShared>,
-    service_seats: u64,
     history: Arc<Mutex<History>>,
 }
 
@@ -81,9 +80,6 @@ impl FlowControl {
     /// none at all after an error.
     pub fn join_fleet(&self, config: &FleetConfig) -> Result<(), JoinFleetError> {
         let shared = self.shared();
-        if matches!(self.concurrency(), Concurrency::Auto(_)) {
-            return Err(JoinFleetError::Auto);
-        }
         if !shared.controlled().0.is_limit_exact() {
             return Err(JoinFleetError::Inexact);
         }
@@ -94,15 +90,19 @@ impl FlowControl {
             return Err(JoinFleetError::NoRuntime);
         }
         let history = Arc::new(Mutex::new(History::default()));
-        let (flow, service_seats) = (Arc::downgrade(shared), config.settings.seats);
+        let flow = Arc::downgrade(shared);
+        let mut config = config.clone();
+        if let Some(found) = shared.sum_up_for_fleet().filter(|_| config.settings.auto.is_none()) {
+            config.settings = config.settings.auto(found);
+        }
         shared.upkeep().gate.limit(Weak::clone(&flow));
-        let instance = Instance { flow, service_seats, history: Arc::clone(&history) };
+        let instance = Instance { flow, history: Arc::clone(&history) };
         // Nothing may start before the fleet has said so.
         shared.allow(Allowance::NONE);
-        let fleet = Fleet::join(config, Arc::new(instance))?;
+        let fleet = Fleet::join(&config, Arc::new(instance))?;
         let status = fleet.subscribe();
-        let service = config.service.clone();
-        let membership = FleetMembership { service, service_seats, fleet: Mutex::new(Some(fleet)), status, history };
+        let (service, seats_set) = (config.service, config.settings.seats);
+        let membership = FleetMembership { service, seats_set, fleet: Mutex::new(Some(fleet)), status, history };
         shared.fleet.set(membership).map_err(|_| JoinFleetError::Joined)
     }
 
@@ -138,9 +138,10 @@ impl FlowControl {
 // === impl FleetMembership ===
 
 impl FleetMembership {
-    /// The seats of the whole service, as this instance was told.
+    /// The seats of the whole service: as the settings have them, until the ledger is known.
     pub(crate) fn service_seats(&self) -> i64 {
-        i64::try_from(self.service_seats).unwrap_or(i64::MAX)
+        let in_ledger = self.status.borrow().seats;
+        i64::try_from(if in_ledger > 0 { in_ledger } else { self.seats_set }).unwrap_or(i64::MAX)
     }
 
     /// Notes an event that the member itself does not report.
@@ -175,6 +176,33 @@ impl FlowControlShared {
         })
     }
 
+    /// The limit that the fleet finds, as this instance knows it; nothing if the number of seats was set.
+    pub(crate) fn limit_state_of_fleet(&self) -> Option<LimitState> {
+        let membership = self.fleet.get()?;
+        let (limit, seats) = {
+            let status = membership.status.borrow();
+            (status.limit?, u32::try_from(status.seats).unwrap_or(u32::MAX))
+        };
+        let found = limit.found;
+        let elsewhere = || LimitStatus::found_elsewhere(found.limit(), seats, found.is_known);
+        let found_by = found.by.filter(|_| limit.here.is_none()).map(|id| format!("{:016x}", id.0));
+        let history = lock(&membership.history);
+        Some(LimitState {
+            bounds: found.bounds(),
+            floor: limit.floor,
+            found_by,
+            is_held_down: limit.is_held_down,
+            status: limit.here.unwrap_or_else(elsewhere),
+            counts: history.limit.counts(),
+            steps: history.limit.steps(boot_time()),
+        })
+    }
+
+    /// What the fleet has learnt of the service.
+    pub(crate) fn limit_learnt_by_fleet(&self) -> Option<Learnt> {
+        self.fleet.get()?.status.borrow().limit?.found.as_learnt()
+    }
+
     /// The seats in use, of all levels that have a limit.
     pub(crate) fn limited_seats_in_use(&self) -> u64 {
         let (_, snapshot) = self.controlled();
@@ -187,11 +215,15 @@ impl FlowControlShared {
 
 impl LoadSource for Instance {
     fn usage(&self) -> CurrentUsage {
-        self.flow.upgrade().map(|flow| flow.fleet_usage(self.service_seats)).unwrap_or_default()
+        self.flow.upgrade().map(|flow| flow.fleet_usage()).unwrap_or_default()
     }
 
-    fn load(&self) -> Arc<InstanceLoad> {
-        self.flow.upgrade().map(|flow| flow.fleet_load(self.service_seats)).unwrap_or_default()
+    fn load(&self, service_seats: u64) -> Arc<InstanceLoad> {
+        self.flow.upgrade().map(|flow| flow.fleet_load(service_seats)).unwrap_or_default()
+    }
+
+    fn limit_input(&self) -> Option<LimitInput> {
+        self.flow.upgrade()?.limit_input()
     }
 }
 
@@ -205,6 +237,13 @@ impl FleetInstance for Instance {
     fn tell(&self, event: MemberEvent) {
         lock(&self.history).note(event);
         trace::fleet(event);
+    }
+
+    fn tell_limit(&self, changes: &[LimitChange]) {
+        lock(&self.history).limit.note(changes);
+        if let Some(flow) = self.flow.upgrade() {
+            trace::limit_changes(&flow.log, changes);
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! process, nothing starts on seats that others have by then (FL-8).
 
 mod gate;
+mod limit_history;
 mod load;
 mod membership;
 mod seats;

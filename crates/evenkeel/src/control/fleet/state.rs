@@ -6,7 +6,7 @@ use std::time::Duration;
 use evenkeel_fleet::{FleetStatus, Footing, MemberEvent};
 
 /// How an instance stands in its fleet. [`FlowControl::fleet_state`](crate::FlowControl::fleet_state) gives it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FleetState {
     /// The name that the instances of the fleet share.

@@ -133,7 +133,7 @@ fn fl_3_the_fleet_is_told_what_each_flow_could_use() {
     limited.grant();
     let _permits = limited.fill();
     let _waiting: Vec<_> = ["b", "b", "c"].map(|user| limited.arrive(user)).into();
-    let usage = limited.flow.shared().fleet_usage(60);
+    let usage = limited.flow.shared().fleet_usage();
     assert_eq!((usage.in_use, usage.demands.iter().map(|(_, demand)| demand).sum::<u64>()), (4, 7));
     let load = limited.flow.shared().fleet_load(60);
     let [level] = &load.levels[..] else { panic!("{load:?}") };

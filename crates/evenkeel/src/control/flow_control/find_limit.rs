@@ -3,9 +3,11 @@
 use evenkeel_engine::auto_limit::{AutoLimit, Concurrency, Learnt};
 use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::Instant;
+#[cfg(feature = "fleet")]
+use evenkeel_fleet::{FoundSeats, LimitInput};
 
 use super::change::Change;
-use super::{Control, FlowControl, FlowControlShared};
+use super::{Control, FlowControl, FlowControlShared, SeatController};
 use crate::control::core::LevelCore;
 use crate::control::limit::{Finder, LevelSums, LimitState, LimitTick};
 use crate::control::trace;
@@ -72,6 +74,10 @@ impl FlowControl {
     /// What the limit has learnt, to [start with](crate::FlowControlBuilder::learnt_limit) the next time; `None` until it knows the
     /// service, and if the number of seats was set.
     pub fn learnt_limit(&self) -> Option<Learnt> {
+        #[cfg(feature = "fleet")]
+        if let Some(learnt) = self.shared.limit_learnt_by_fleet() {
+            return Some(learnt);
+        }
         self.shared.control().finder.as_ref()?.limit.learnt()
     }
 
@@ -88,6 +94,10 @@ impl FlowControl {
 
 impl FlowControlShared {
     pub(crate) fn limit_state(&self) -> Option<LimitState> {
+        #[cfg(feature = "fleet")]
+        if self.is_in_fleet() {
+            return self.limit_state_of_fleet();
+        }
         let control = self.control();
         control.finder.as_ref().map(|finder| finder.state(self.upkeep.clock.now()))
     }
@@ -132,6 +142,21 @@ impl FlowControlShared {
             return Some(due);
         }
         pulse.begin_look();
+        let tick = self.what_happened(controller, now);
+        let (seats, pace, news) = finder.look(now, &tick);
+        pulse.end_look(pace, seats);
+        let next = finder.due(pulse.pace());
+        let is_changed = i64::from(seats) != controller.server_limit();
+        drop(control);
+        if is_changed {
+            self.apply_found_limit();
+        }
+        trace::limit_changes(&self.log, &news);
+        next
+    }
+
+    /// What has happened in all levels since this was last asked.
+    fn what_happened(&self, controller: &SeatController, now: Instant) -> LimitTick {
         let mut tick = LimitTick { floor: controller.seats_min(), ..LimitTick::default() };
         for level in self.snapshot.load().levels.iter() {
             let look = |core: &mut LevelCore| (core.numbers(), matches!(core.queue_set().mode(), Mode::Exempt));
@@ -144,16 +169,28 @@ impl FlowControlShared {
                 tick.limited_seats = tick.limited_seats.saturating_add(numbers.seats_in_use);
             }
         }
-        let (seats, pace, news) = finder.look(now, &tick);
-        pulse.end_look(pace, seats);
-        let next = finder.due(pulse.pace());
-        let is_changed = i64::from(seats) != controller.server_limit();
-        drop(control);
-        if is_changed {
-            self.apply_found_limit();
-        }
-        trace::limit_changes(&self.log, &news);
-        next
+        tick
+    }
+
+    /// An instance of the fleet finds the limit for all from now on: this one only sums up what happens (FL-13). Returns where the search
+    /// begins, and nothing if the number of seats was set.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn sum_up_for_fleet(&self) -> Option<FoundSeats> {
+        let control = self.control();
+        let limit = &control.finder.as_ref()?.limit;
+        self.upkeep.pulse.stop();
+        Some(FoundSeats::unknown(limit.bounds(), limit.limit()).learnt(limit.learnt()))
+    }
+
+    /// What the fleet has to know of this instance to find the limit; nothing if the number of seats was set.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn limit_input(&self) -> Option<LimitInput> {
+        let mut control = self.control();
+        let Control { controller, finder, .. } = &mut *control;
+        let (finder, now) = (finder.as_mut()?, self.upkeep.clock.now());
+        let tick = self.what_happened(controller, now);
+        let totals = finder.sum_up(now, &tick);
+        Some(LimitInput { totals, floor: tick.floor, is_held_down: finder.is_held_down() })
     }
 
     /// Applies the limit that was found last. A thread that is overtaken by another one applies the limit that the other one

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evenkeel_engine::auto_limit::{AutoLimit, LimitChange, Load, Sample};
+use evenkeel_engine::auto_limit::{AutoLimit, LimitChange, Load, Sample, Totals};
 use evenkeel_engine::time::{Instant, Nanos};
 
 use super::{LimitState, LimitStep, Pace};
@@ -20,6 +20,8 @@ pub(crate) struct Finder {
     counts: BTreeMap<&'static str, u64>,
     is_held_down: bool,
     floor: u32,
+    /// What has happened since an instance of the fleet finds the limit for all (FL-13).
+    totals: Totals,
 }
 
 /// The sums of all levels since the limit was last looked at.
@@ -37,7 +39,15 @@ pub(crate) struct LimitTick {
 
 impl Finder {
     pub(crate) fn new(limit: AutoLimit, now: Instant) -> Self {
-        Self { limit, looked_at: now, untold: 0, counts: BTreeMap::new(), is_held_down: false, floor: 1 }
+        Self {
+            limit,
+            looked_at: now,
+            untold: 0,
+            counts: BTreeMap::new(),
+            is_held_down: false,
+            floor: 1,
+            totals: Totals::default(),
+        }
     }
 
     /// When it is due at this pace.
@@ -59,6 +69,13 @@ impl Finder {
             Pace::Resting
         };
         (seats, pace, self.take_news())
+    }
+
+    /// Only adds up what has happened, for the instance of the fleet that finds the limit for all.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn sum_up(&mut self, now: Instant, tick: &LimitTick) -> Totals {
+        self.totals.add(now - std::mem::replace(&mut self.looked_at, now), &tick.sample);
+        self.totals
     }
 
     pub(crate) fn hold_down(&mut self, is_held_down: bool) {
@@ -89,6 +106,7 @@ impl Finder {
         LimitState {
             bounds: self.limit.bounds(),
             floor: self.floor,
+            found_by: None,
             is_held_down: self.is_held_down,
             status: self.limit.status(),
             counts: self.counts.clone(),

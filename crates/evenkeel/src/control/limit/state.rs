@@ -15,6 +15,8 @@ pub struct LimitState {
     pub bounds: RangeInclusive<u32>,
     /// The fewest seats that the levels need. The limit is never lower.
     pub floor: u32,
+    /// The instance of the fleet that finds the limit for all, if it is another one: that one knows why (FL-13).
+    pub found_by: Option<String>,
     /// Whether an [outside signal](crate::FlowControl::hold_limit) keeps the limit from rising.
     pub is_held_down: bool,
     /// The limit itself.

@@ -2,12 +2,22 @@
 
 use std::sync::Arc;
 
+use evenkeel_engine::auto_limit::{Sample, Totals};
 use evenkeel_engine::fleet_division::InstanceLoad;
 use evenkeel_engine::time::Instant;
-use evenkeel_fleet::{CurrentLoad, FleetSettings, InstanceId, Ledger, Member, ProcessNonce, Terms};
+use evenkeel_fleet::{
+    CurrentLoad, CurrentUsage, FleetSettings, InstanceId, Ledger, LimitInput, LoadSource, Member, ProcessNonce, Terms,
+};
 
 use super::seeded::SeededFault;
 use super::{MS, Time};
+
+/// What a member sees of its process.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    load: CurrentLoad,
+    input: Option<LimitInput>,
+}
 
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -31,11 +41,38 @@ pub(crate) struct Process {
     pub(crate) at_service: u64,
     pub(crate) wanted: u64,
     pub(crate) load: Arc<InstanceLoad>,
+    /// What has happened here, if the fleet finds out how many seats there should be.
+    pub(crate) totals: Option<Totals>,
+    summed_until: Time,
     /// Requests take from a quarter of this to seven quarters.
     pub(crate) duration: Time,
     /// Seeded faults: what a faulty implementation would take for its grant and its renewal.
     faulty_grant: u64,
     faulty_renewal: Option<Instant>,
+}
+
+// === impl Observed ===
+
+impl LoadSource for Observed {
+    fn usage(&self) -> CurrentUsage {
+        self.load.usage()
+    }
+
+    /// The limits of levels follow the seats that are found.
+    fn load(&self, service_seats: u64) -> Arc<InstanceLoad> {
+        let mut load = self.load.load(service_seats);
+        if self.input.is_some() {
+            for level in &mut Arc::make_mut(&mut load).levels {
+                (level.nominal, level.max) = (service_seats * level.borrowing_weight / 6, service_seats);
+                level.floor = level.nominal / 2;
+            }
+        }
+        load
+    }
+
+    fn limit_input(&self) -> Option<LimitInput> {
+        self.input
+    }
 }
 
 // === impl Process ===
@@ -62,6 +99,8 @@ impl Process {
             at_service: 0,
             wanted: 0,
             load: Arc::default(),
+            totals: settings.auto.map(|_| Totals::default()),
+            summed_until: 0,
             duration: 100 * MS,
             faulty_grant: 0,
             faulty_renewal: None,
@@ -78,8 +117,29 @@ impl Process {
         self.stopped_until > now
     }
 
-    pub(crate) fn current_load(&self) -> CurrentLoad {
-        CurrentLoad { in_use: self.in_use, load: self.load.clone() }
+    pub(crate) fn current_load(&self) -> Observed {
+        let load = CurrentLoad { in_use: self.in_use, load: self.load.clone() };
+        let input = |totals| LimitInput { totals, floor: 1, is_held_down: false };
+        Observed { load, input: self.totals.map(input) }
+    }
+
+    /// Time passes until now. To be called before anything changes.
+    pub(crate) fn pass(&mut self, now: Time) {
+        let span = now - std::mem::replace(&mut self.summed_until, now);
+        if let Some(totals) = &mut self.totals {
+            let mut sample = Sample::default();
+            sample.passed(span, u32::try_from(self.in_use).unwrap(), self.wanted > self.in_use);
+            totals.add(span, &sample);
+        }
+    }
+
+    /// A request has ended that took so long.
+    pub(crate) fn note_end(&mut self, took: Time) {
+        if let Some(totals) = &mut self.totals {
+            let mut sample = Sample::default();
+            sample.ended(0, took, 1, true);
+            totals.add(0, &sample);
+        }
     }
 
     /// How many seats may be used now, and whether that is a grant.

@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+use evenkeel_engine::auto_limit::Totals;
 use evenkeel_engine::fleet_division::{FlowLoad, InstanceLoad, LevelLoad};
 use evenkeel_engine::time::Instant;
 use evenkeel_fleet::{
-    Call, FleetSettings, InstanceId, LedgerKey, ProcessNonce, Reply, SimulatedEtcd, Terms, WatchedChange,
+    Call, FleetSettings, FoundSeats, InstanceId, LedgerKey, ProcessNonce, Reply, SimulatedEtcd, Terms, WatchedChange,
 };
 
 use super::checker::Checker;
@@ -33,6 +34,17 @@ pub(crate) struct Plan {
     pub(crate) long_permille: u32,
     /// How often a process polls.
     pub(crate) tick: Time,
+    /// What the service does, if the fleet finds out how many seats it should have.
+    pub(crate) auto: Option<AutoPlan>,
+}
+
+/// What a service does whose seats the fleet finds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AutoPlan {
+    /// What instances publish is noise: the seats change all the time.
+    Noise,
+    /// It works on so many requests at a time, and gets slower with more.
+    Collapse { slots: u64 },
 }
 
 #[derive(Debug)]
@@ -51,6 +63,10 @@ pub(crate) struct World {
     pub(super) network: Network,
     pub(crate) checker: Checker,
     pub(crate) events: u64,
+    /// Requests that were done.
+    pub(crate) finished: u64,
+    /// What was decided about the seats, in sentences.
+    pub(crate) decisions: Vec<String>,
     nonces: u64,
 }
 
@@ -66,9 +82,9 @@ pub(super) enum Event {
     Reply(Place, u64, Box<Reply>),
     Watch(Place, Box<WatchedChange>),
     /// The service has done a request, and the process knows.
-    Finish(Place),
+    Finish(Place, Time),
     /// The process learns late that the service has done a request.
-    LateFinish(Place),
+    LateFinish(Place, Time),
     Boot(usize),
     Fault,
     Demand,
@@ -86,7 +102,7 @@ impl Plan {
         let floor_hold_ms = random.choice([20_000, 60_000]).expect("a choice");
         let terms = Terms { ttl_ms, grace_ms, floor_hold_ms };
         let floor_percent = random.choice([0, 10, 20, 50, 100]).expect("a choice");
-        let settings = FleetSettings { seats: random.u64(10..60), floor_percent, generation: 0, terms };
+        let settings = FleetSettings { seats: random.u64(10..60), auto: None, floor_percent, generation: 0, terms };
         Self {
             seed,
             processes: random.usize(3..9),
@@ -97,7 +113,21 @@ impl Plan {
             is_resized: seed % 5 == 3,
             long_permille: if is_bounded { 0 } else { random.choice([0, 5, 30]).expect("a choice") },
             tick: 60 * MS,
+            auto: None,
         }
+    }
+
+    /// The same, with seats that change all the time because an instance finds them.
+    pub(crate) fn faulty_with_found_seats(seed: u64) -> Self {
+        let plan = Self::faulty(seed, None);
+        let found = FoundSeats::unknown(2..=60, u32::try_from(plan.settings.seats).unwrap());
+        Self { settings: plan.settings.auto(found), is_resized: false, auto: Some(AutoPlan::Noise), ..plan }
+    }
+
+    /// A fleet without faults in front of a service that works on so many requests at a time, and gets slower with more.
+    pub(crate) fn calm_with_found_seats(seed: u64, processes: usize, slots: u64, start: u32) -> Self {
+        let settings = FleetSettings::default().auto(FoundSeats::unknown(1..=400, start));
+        Self { auto: Some(AutoPlan::Collapse { slots }), ..Self::calm(seed, processes, settings) }
     }
 
     /// A fleet without faults.
@@ -112,6 +142,7 @@ impl Plan {
             is_resized: false,
             long_permille: 0,
             tick: 20 * MS,
+            auto: None,
         }
     }
 }
@@ -136,6 +167,8 @@ impl World {
             network: Network::new(plan.is_faulty),
             checker: Checker::new(plan.settings.seats, plan.is_bounded),
             events: 0,
+            finished: 0,
+            decisions: Vec::new(),
             nonces: 0,
         };
         // Two places more, where namesakes can appear.
@@ -217,6 +250,7 @@ impl World {
         };
         let levels: Vec<LevelLoad> = [3, 2, 1].into_iter().enumerate().map(level).collect();
         let process = &mut self.processes[at];
+        process.pass(self.now);
         process.wanted = flows.iter().map(|(.., demand)| demand).sum();
         process.load = Arc::new(InstanceLoad { levels });
     }
@@ -257,6 +291,8 @@ impl World {
             let longest = Time::from(self.terms.grace_ms) * MS * 4 / 7;
             process.duration = if self.plan.is_bounded { duration.min(longest) } else { duration };
         }
+        process.pass(self.now);
+        process.totals = settings.auto.map(|_| Totals::default());
         self.processes[at] = process;
         if self.plan.is_faulty {
             self.want_at_random(at);
@@ -300,8 +336,8 @@ impl World {
             | Event::KeepAlive(place)
             | Event::Reply(place, ..)
             | Event::Watch(place, ..)
-            | Event::Finish(place)
-            | Event::LateFinish(place) => *place,
+            | Event::Finish(place, _)
+            | Event::LateFinish(place, _) => *place,
             Event::Request(..) | Event::Boot(_) | Event::Fault | Event::Demand => return Some(event),
         };
         let process = &mut self.processes[at];
@@ -312,9 +348,9 @@ impl World {
             return Some(event);
         }
         // The service goes on while a process is stopped.
-        let event = if let Event::Finish(place) = event {
+        let event = if let Event::Finish(place, took) = event {
             process.at_service -= 1;
-            Event::LateFinish(place)
+            Event::LateFinish(place, took)
         } else {
             event
         };
@@ -351,11 +387,11 @@ impl World {
                 self.processes[at].member.handle_watch(clock, *change);
                 self.poll(at);
             }
-            Event::Finish((at, _)) => {
+            Event::Finish((at, _), took) => {
                 self.processes[at].at_service -= 1;
-                self.finish(at);
+                self.finish(at, took);
             }
-            Event::LateFinish((at, _)) => self.finish(at),
+            Event::LateFinish((at, _), took) => self.finish(at, took),
             Event::Boot(at) => self.boot(at),
             Event::Fault => {
                 if self.plan.is_faulty {
@@ -404,9 +440,12 @@ impl World {
     /// Starts what may start, then asks etcd what has to be asked.
     fn poll(&mut self, at: usize) {
         self.start_requests(at);
+        self.sum_up(at);
         let clock = self.processes[at].clock(self.now, self.plan.fault);
         let process = &mut self.processes[at];
         while process.member.poll_event().is_some() {}
+        let decided = process.member.take_limit_changes();
+        self.decisions.extend(decided.iter().map(|change| format!("{} ms: {change}", self.now / MS)));
         let current = process.current_load();
         let Some(mut call) = process.member.poll(clock, &current) else {
             if process.member.is_gone() {
@@ -425,10 +464,34 @@ impl World {
         self.push(arrives, Event::Request(place, Box::new(call)));
     }
 
+    /// What the process can tell of what has happened.
+    fn sum_up(&mut self, at: usize) {
+        let process = &mut self.processes[at];
+        process.pass(self.now);
+        if let (Some(AutoPlan::Noise), Some(totals)) = (self.plan.auto, &mut process.totals) {
+            let mut any = |most: f64| self.random.f64() * most;
+            totals.good += any(30.0);
+            totals.failed += if any(1.0) < 0.02 { any(40.0) } else { 0.0 };
+            totals.seat_seconds += any(0.6);
+            totals.squares += any(0.02);
+            totals.waited += any(0.1);
+        }
+    }
+
+    /// How many times as long a request takes that starts now.
+    fn slowness(&self) -> i64 {
+        let Some(AutoPlan::Collapse { slots }) = self.plan.auto else { return 1000 };
+        let inside: u64 = self.processes.iter().map(|process| process.at_service).sum();
+        let excess = inside.saturating_sub(slots);
+        let thousandths = 1000 * inside.max(slots) / slots * (1000 + 20 * excess) / 1000;
+        i64::try_from(thousandths).unwrap()
+    }
+
     fn start_requests(&mut self, at: usize) {
         let (limit, _) = self.processes[at].limit(self.now, self.terms, self.plan.fault);
         let limit = limit.min(self.processes[at].wanted);
         let place = (at, self.processes[at].nonce);
+        self.processes[at].pass(self.now);
         while self.processes[at].in_use < limit {
             self.processes[at].in_use += 1;
             self.processes[at].at_service += 1;
@@ -437,14 +500,17 @@ impl World {
             let takes = if is_long {
                 self.random.i64(2 * SEC..20 * SEC)
             } else {
-                self.random.i64(duration / 4..duration * 7 / 4)
+                self.random.i64(duration / 4..duration * 7 / 4) * self.slowness() / 1000
             };
-            self.push(self.now + takes, Event::Finish(place));
+            self.push(self.now + takes, Event::Finish(place, takes));
         }
     }
 
-    fn finish(&mut self, at: usize) {
+    fn finish(&mut self, at: usize, took: Time) {
         let process = &mut self.processes[at];
+        process.pass(self.now);
+        process.note_end(took);
+        self.finished += 1;
         process.in_use -= 1;
         process.overrun = process.overrun.saturating_sub(1);
         self.start_requests(at);

@@ -33,6 +33,9 @@ pub struct Limit {
     pub ceiling: Option<f64>,
     /// How far bursts may go above it at light load.
     pub room: f64,
+    /// The instance of the fleet that finds it for all, if it is another one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub found_by: Option<String>,
     /// Whether an outside signal keeps it from rising.
     #[serde(skip_serializing_if = "is_default")]
     pub is_held_down: bool,
@@ -87,6 +90,7 @@ impl Limit {
                 .map(|Elasticity { value, deviation, .. }| [rounded(value), rounded(deviation)]),
             ceiling: status.ceiling.map(rounded),
             room: rounded(status.room),
+            found_by: state.found_by.clone(),
             is_held_down: state.is_held_down,
             steps,
         }
@@ -94,6 +98,9 @@ impl Limit {
 
     /// Why the limit has its value, in one sentence: the latest decision that says so.
     pub fn because(&self) -> &str {
+        if self.found_by.is_some() {
+            return "another instance of the fleet finds it for all, and knows why";
+        }
         self.steps.last().map_or("nothing has been tried yet: no request had to wait for long", |step| &step.text)
     }
 }

@@ -27,14 +27,14 @@ impl Writer<'_, '_> {
             }
         }
         let mut family = self.out.family(names::LIMIT_PHASE)?;
-        for (name, limit) in limits(&self.copies) {
+        for (name, limit) in limits(&self.copies).filter(|(_, limit)| limit.found_by.is_none()) {
             for phase in Phase::ALL {
                 let is_it = i64::from(phase == limit.status.phase);
                 family.gauge(name, &[("phase", phase.as_str())], is_it)?;
             }
         }
         let mut family = self.out.family(names::LIMIT_LOAD)?;
-        for (name, limit) in limits(&self.copies) {
+        for (name, limit) in limits(&self.copies).filter(|(_, limit)| limit.found_by.is_none()) {
             for load in Load::ALL {
                 family.gauge(name, &[("load", load.as_str())], i64::from(load == limit.status.load))?;
             }
