@@ -4,10 +4,12 @@
 
 mod environment;
 mod figures;
+mod fleet;
 mod run;
 pub mod scenarios;
 
 pub use environment::{Environment, Steps};
 pub use figures::{Figures, Recovery, Worst, measure};
+pub use fleet::{FleetFigures, FleetScenario};
 pub use run::{Bucket, Record, Seats, run};
 pub use scenarios::Scenario;

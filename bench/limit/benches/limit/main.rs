@@ -1,7 +1,7 @@
 //! The limit that finds itself against its bars, in a simulation: `cargo xtask bench limit`.
 
 use evenkeel_bars::{Bar, Bars};
-use evenkeel_limit_bench::{Figures, Record, Seats, Steps, measure, run, scenarios};
+use evenkeel_limit_bench::{Figures, FleetFigures, FleetScenario, Record, Seats, Steps, measure, run, scenarios};
 
 /// Seeds on which nothing was chosen.
 const SEEDS: std::ops::RangeInclusive<u64> = 1001..=1020;
@@ -18,6 +18,7 @@ fn main() {
     light(&mut bars);
     failures(&mut bars);
     others(&mut bars);
+    fleet(&mut bars);
     bars.print("The limit that finds itself, beside the best fixed limit with the same seeds");
 }
 
@@ -179,6 +180,34 @@ fn others(bars: &mut Bars) {
             let seconds = figures.recovery.seconds();
             bars.add(format!("limit: {}: 90 % reached, the slowest", scenario.name), seconds.worst, "s", Bar::None);
         }
+    }
+}
+
+/// Three instances that find the seats of one service together.
+fn fleet(bars: &mut Bars) {
+    if !bars.wants("limit") {
+        return;
+    }
+    for (name, start, from, to) in [
+        ("from 6, the first minute", 6, 0, 60),
+        ("from 6, the second minute", 6, 60, 120),
+        ("from 80, the second minute", 80, 60, 120),
+    ] {
+        let scenario = FleetScenario::new(from, to);
+        let all: Vec<_> = SEEDS.map(|seed| scenario.measure(start, seed)).collect();
+        let mean = |figure: fn(&FleetFigures) -> f64| all.iter().map(figure).sum::<f64>() / 20.0;
+        let name = format!("limit: a fleet of three at 3 x, {name}");
+        bars.add(format!("{name}: goodput"), mean(|one| one.goodput), "x", Bar::AtLeast(0.9, "x"));
+        let worst = all.iter().map(|one| one.goodput).fold(f64::MAX, f64::min);
+        bars.add(format!("{name}: the worst seed"), worst, "x", Bar::None);
+        bars.add(format!("{name}: with a limit for each instance"), mean(|one| one.apart), "x", Bar::None);
+        bars.add(
+            format!("{name}: writes of an instance"),
+            mean(|one| one.publications),
+            "a second",
+            Bar::AtMost(4.0, "a second"),
+        );
+        bars.add(format!("{name}: ledgers"), mean(|one| one.ledgers), "a second", Bar::None);
     }
 }
 
