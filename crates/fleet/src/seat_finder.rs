@@ -104,7 +104,7 @@ impl SeatFinder {
     /// Writes what was found into the next ledger. What a response usually costs changes all the time, and is written when something else
     /// changes.
     pub(crate) fn write_to(&self, ledger: &mut Ledger) {
-        let Some(written) = ledger.auto else { return };
+        let Some(written) = ledger.auto.filter(|written| !self.is_outdated(written)) else { return };
         let status = self.limit.status();
         let place = FoundSeats { by: Some(self.me), ..FoundSeats::unknown(written.bounds(), status.applied) };
         let found = match self.limit.learnt() {

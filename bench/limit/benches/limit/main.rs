@@ -7,7 +7,10 @@ use evenkeel_limit_bench::{Figures, FleetFigures, FleetScenario, Record, Seats, 
 const SEEDS: std::ops::RangeInclusive<u64> = 1001..=1020;
 
 /// For runs that take long.
-const FEW_SEEDS: std::ops::RangeInclusive<u64> = 1001..=1003;
+const FEW_SEEDS: usize = 3;
+
+/// The first and the last of other seeds, such as `1..40`: for whoever looks for a better law.
+const OTHER_SEEDS: &str = "EVENKEEL_LIMIT_SEEDS";
 
 fn main() {
     let mut bars = Bars::filtered(std::env::args().skip(1));
@@ -26,8 +29,8 @@ fn main() {
 fn goodput(bars: &mut Bars) {
     for (scenarios, bar) in [(scenarios::learnt(), 0.97), (scenarios::learning(), 0.95)] {
         for scenario in scenarios {
-            if bars.wants("limit") {
-                let figures = measure(&scenario, SEEDS);
+            if bars.wants("limit goodput") {
+                let figures = measure(&scenario, seeds());
                 let name = format!("limit: {}: goodput", scenario.name);
                 bars.add(&name, figures.goodput.mean, "x", Bar::AtLeast(bar, "x"));
                 bars.add(format!("{name}, the worst seed"), figures.goodput.worst, "x", Bar::None);
@@ -54,8 +57,8 @@ fn recovery(bars: &mut Bars) {
         (collapse, 20.0),
     ];
     for (scenario, bar) in cases {
-        if bars.wants("limit") {
-            let figures = measure(&scenario, SEEDS);
+        if bars.wants("limit recovery") {
+            let figures = measure(&scenario, seeds());
             tell_recovery(bars, scenario.name, &figures, bar);
         }
     }
@@ -63,25 +66,25 @@ fn recovery(bars: &mut Bars) {
 
 fn tell_recovery(bars: &mut Bars, name: &str, figures: &Figures, bar: f64) {
     let seconds = figures.recovery.seconds();
-    let within = figures.recovery.within(bar);
+    let (within, seeds) = (figures.recovery.within(bar), count());
     bars.add(
-        format!("limit: {name}: 90 % reached, the slowest of 20 seeds"),
+        format!("limit: {name}: 90 % reached, the slowest of {seeds} seeds"),
         seconds.worst,
         "s",
         Bar::AtMost(bar, "s"),
     );
-    let name = format!("limit: {name}: the average of those that got there; {within} of 20 within the bar");
+    let name = format!("limit: {name}: the average of those that got there; {within} of {seeds} within the bar");
     bars.add(&name, seconds.mean, "s", Bar::None);
 }
 
 /// The limit does not drift.
 fn half_an_hour(bars: &mut Bars) {
-    if !bars.wants("limit") {
+    if !bars.wants("limit half an hour") {
         return;
     }
     let scenario = scenarios::half_an_hour();
     let (mut furthest, mut goodput) = (0.0_f64, 1.0_f64);
-    for seed in FEW_SEEDS {
+    for seed in seeds().take(FEW_SEEDS) {
         let found = run(&scenario.environment, &scenario.seats(), scenario.span, seed);
         let right = run(&scenario.environment, &scenario.right(), scenario.span, seed);
         for minute in found.buckets.chunks(600).skip(1) {
@@ -96,12 +99,12 @@ fn half_an_hour(bars: &mut Bars) {
 
 /// Nothing is lost when an overload begins.
 fn step(bars: &mut Bars) {
-    if !bars.wants("limit") {
+    if !bars.wants("limit step") {
         return;
     }
     let scenario = scenarios::step();
     let (mut first, mut later, mut best) = (0_usize, 0, 0);
-    for seed in SEEDS {
+    for seed in seeds() {
         let found = run(&scenario.environment, &scenario.seats(), scenario.span, seed);
         let right = run(&scenario.environment, &scenario.right(), scenario.span, seed);
         let goal = 0.9 * right.buckets[100..190].iter().map(|bucket| bucket.good).sum::<f64>() / 90.0;
@@ -112,7 +115,7 @@ fn step(bars: &mut Bars) {
         later += below(&found, 100, 150);
         best += below(&right, 100, 150);
     }
-    let each = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / 20.0;
+    let each = |windows: usize| f64::from(u32::try_from(windows).unwrap_or(u32::MAX)) / count();
     bars.add(
         "limit: 0.5 → 10 x: windows of 100 ms below 0.9 in the first second",
         each(first),
@@ -125,13 +128,13 @@ fn step(bars: &mut Bars) {
 
 /// Light load: hardly anybody waits, and nobody is rejected.
 fn light(bars: &mut Bars) {
-    if !bars.wants("limit") {
+    if !bars.wants("limit light") {
         return;
     }
     let [collapse, servers] = scenarios::light();
     let delayed = |scenario: &scenarios::Scenario, seats: &Seats| {
         let (mut delayed, mut rejected, mut arrived) = (0.0, 0.0, 0.0);
-        for seed in 1001..=1006 {
+        for seed in seeds() {
             let record = run(&scenario.environment, seats, scenario.span, seed);
             for bucket in &record.buckets[300..] {
                 delayed += bucket.delayed;
@@ -154,12 +157,12 @@ fn light(bars: &mut Bars) {
 
 /// A service that refuses what is too much, and one that fails for a while whatever comes.
 fn failures(bars: &mut Bars) {
-    if !bars.wants("limit") {
+    if !bars.wants("limit failures") {
         return;
     }
     let scenario = scenarios::refusing();
     let (mut failed, mut ended) = (0.0, 0.0);
-    for seed in FEW_SEEDS {
+    for seed in seeds().take(FEW_SEEDS) {
         let found = run(&scenario.environment, &scenario.seats(), scenario.span, seed);
         for bucket in &found.buckets[300..] {
             failed += bucket.failed;
@@ -167,15 +170,15 @@ fn failures(bars: &mut Bars) {
         }
     }
     bars.add("limit: refuses above 24: failed from 30 s on", 100.0 * failed / ended, "%", Bar::AtMost(0.1, "%"));
-    let figures = measure(&scenarios::all_failing(), FEW_SEEDS);
+    let figures = measure(&scenarios::all_failing(), seeds().take(FEW_SEEDS));
     let slowest = figures.recovery.seconds().worst;
     bars.add("limit: all failing for 5 s: 90 % reached afterwards, the slowest", slowest, "s", Bar::AtMost(0.5, "s"));
 }
 
 fn others(bars: &mut Bars) {
     for scenario in scenarios::others() {
-        if bars.wants("limit") {
-            let figures = measure(&scenario, SEEDS);
+        if bars.wants("limit others") {
+            let figures = measure(&scenario, seeds());
             bars.add(format!("limit: {}: goodput", scenario.name), figures.goodput.mean, "x", Bar::None);
             let seconds = figures.recovery.seconds();
             bars.add(format!("limit: {}: 90 % reached, the slowest", scenario.name), seconds.worst, "s", Bar::None);
@@ -185,7 +188,7 @@ fn others(bars: &mut Bars) {
 
 /// Three instances that find the seats of one service together.
 fn fleet(bars: &mut Bars) {
-    if !bars.wants("limit") {
+    if !bars.wants("limit fleet") {
         return;
     }
     for (name, start, from, to) in [
@@ -194,8 +197,8 @@ fn fleet(bars: &mut Bars) {
         ("from 80, the second minute", 80, 60, 120),
     ] {
         let scenario = FleetScenario::new(from, to);
-        let all: Vec<_> = SEEDS.map(|seed| scenario.measure(start, seed)).collect();
-        let mean = |figure: fn(&FleetFigures) -> f64| all.iter().map(figure).sum::<f64>() / 20.0;
+        let all: Vec<_> = seeds().map(|seed| scenario.measure(start, seed)).collect();
+        let mean = |figure: fn(&FleetFigures) -> f64| all.iter().map(figure).sum::<f64>() / count();
         let name = format!("limit: a fleet of three at 3 x, {name}");
         bars.add(format!("{name}: goodput"), mean(|one| one.goodput), "x", Bar::AtLeast(0.9, "x"));
         let worst = all.iter().map(|one| one.goodput).fold(f64::MAX, f64::min);
@@ -209,6 +212,17 @@ fn fleet(bars: &mut Bars) {
         );
         bars.add(format!("{name}: ledgers"), mean(|one| one.ledgers), "a second", Bar::None);
     }
+}
+
+fn seeds() -> std::ops::RangeInclusive<u64> {
+    let Ok(text) = std::env::var(OTHER_SEEDS) else { return SEEDS };
+    let range = text.split_once("..").and_then(|(first, last)| Some(first.parse().ok()?..=last.parse().ok()?));
+    range.unwrap_or_else(|| panic!("{OTHER_SEEDS} is {text:?}, but must be two numbers such as 1..40"))
+}
+
+/// How many of them there are.
+fn count() -> f64 {
+    seeds().fold(0.0, |count, _| count + 1.0)
 }
 
 fn good(record: &Record) -> f64 {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use evenkeel_fleet::FoundSeats;
+
 use crate::etcd_server::{EtcdCluster, EtcdServer};
 use crate::instance::{Running, SEATS, Service};
 use crate::until::until;
@@ -82,6 +84,34 @@ async fn fl_5_seats_follow_demand_and_a_fleet_shrinks_and_grows() {
     fleet.push(Running::start(7, SEATS, &service, &endpoints));
     until("seats for the new one", || async { (fleet[1].instance.in_use() > 5).then_some(()) }).await;
     assert!(service.in_flight_max() <= SEATS, "{} in flight", service.in_flight_max());
+}
+
+/// FL-13: each further seat brings as much as the others here, so that the fleet takes all that it may have.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fl_13_one_instance_finds_the_seats_for_all() {
+    if is_etcd_missing() {
+        return evenkeel_missing_tool::skip("etcd is not installed");
+    }
+    let (etcd, service) = (EtcdServer::start().await, Arc::new(Service::default()));
+    let found = FoundSeats::unknown(3..=36, 6);
+    let start = Instant::now();
+    let start_one = |number| Running::start_finding(found, number, &service, &[etcd.endpoint()]);
+    let mut fleet: Vec<Running> = (0..3).map(start_one).collect();
+    until("more seats", || async { fleet.iter().all(|one| one.fleet.status().seats >= 20).then_some(()) }).await;
+    println!("20 seats after {} ms", start.elapsed().as_millis());
+    let limits: Vec<_> = fleet.iter().map(|one| one.fleet.status().limit.unwrap()).collect();
+    assert_eq!(limits.iter().filter(|limit| limit.here.is_some()).count(), 1, "one finds them: {limits:?}");
+
+    // The one that finds them is killed.
+    let at = limits.iter().position(|limit| limit.here.is_some()).unwrap();
+    let before = limits[at].found.by;
+    fleet.remove(at).kill().want(0);
+    until("another one", || async {
+        let limit = fleet[0].fleet.status().limit.unwrap();
+        (limit.found.by != before && limit.found.limit_seats() >= 10).then_some(())
+    })
+    .await;
+    assert!(service.in_flight_max() <= 36, "{} in flight", service.in_flight_max());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

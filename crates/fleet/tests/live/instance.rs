@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use evenkeel_engine::auto_limit::{Sample, Totals};
 use evenkeel_engine::fleet_division::{FlowLoad, InstanceLoad, LevelLoad};
 use evenkeel_fleet::{
-    Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, FleetSettings, LoadSource, MemberEvent, Terms,
-    boot_time,
+    Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, FleetSettings, FoundSeats, LimitInput, LoadSource,
+    MemberEvent, Terms, boot_time,
 };
 use evenkeel_store::EtcdConfig;
 
@@ -36,6 +37,8 @@ struct State {
     allowance: Option<Allowance>,
     in_use: u64,
     wanted: u64,
+    /// What has happened, and until when, if the fleet finds its seats.
+    totals: Option<(Totals, evenkeel_engine::time::Instant)>,
 }
 
 /// What the fleet sees of an instance.
@@ -64,6 +67,29 @@ impl Service {
     }
 }
 
+// === impl State ===
+
+impl State {
+    /// Time passes until now. To be called before anything changes.
+    fn pass(&mut self) {
+        let (now, in_use) = (boot_time(), u32::try_from(self.in_use).unwrap());
+        if let Some((totals, until)) = &mut self.totals {
+            let mut sample = Sample::default();
+            let span = now - std::mem::replace(until, now);
+            sample.passed(span, in_use, self.wanted > self.in_use);
+            totals.add(span, &sample);
+        }
+    }
+
+    fn note_end(&mut self) {
+        if let Some((totals, _)) = &mut self.totals {
+            let mut sample = Sample::default();
+            sample.ended(0, i64::try_from(REQUEST.as_nanos()).unwrap(), 1, true);
+            totals.add(0, &sample);
+        }
+    }
+}
+
 // === impl Instance ===
 
 impl Instance {
@@ -80,6 +106,7 @@ impl Instance {
     /// Starts what may start. The end of the allowance is compared at every start (FL-8).
     fn start_requests(self: &Arc<Self>) {
         let mut state = self.state.lock().unwrap();
+        state.pass();
         let seats = state.allowance.map_or(0, |allowance| allowance.seats(boot_time()));
         while state.in_use < seats.min(state.wanted) {
             state.in_use += 1;
@@ -88,7 +115,12 @@ impl Instance {
             tokio::spawn(async move {
                 tokio::time::sleep(REQUEST).await;
                 instance.service.end();
-                instance.state.lock().unwrap().in_use -= 1;
+                {
+                    let mut state = instance.state.lock().unwrap();
+                    state.pass();
+                    state.note_end();
+                    state.in_use -= 1;
+                }
                 instance.start_requests();
             });
         }
@@ -127,15 +159,37 @@ impl LoadSource for Member {
         };
         Arc::new(InstanceLoad { levels: vec![level] })
     }
+
+    fn limit_input(&self) -> Option<LimitInput> {
+        let mut state = self.0.state.lock().unwrap();
+        state.pass();
+        state.totals.map(|(totals, _)| LimitInput { totals, floor: 1, is_held_down: false })
+    }
 }
 
 // === impl Running ===
 
 impl Running {
     pub(crate) fn start(number: u64, wanted: u64, service: &Arc<Service>, endpoints: &[String]) -> Self {
-        let state = Mutex::new(State { wanted, ..State::default() });
+        Self::start_with(FleetSettings { seats: SEATS, ..FleetSettings::default() }, number, wanted, service, endpoints)
+    }
+
+    /// An instance of a fleet that finds its seats.
+    pub(crate) fn start_finding(found: FoundSeats, number: u64, service: &Arc<Service>, endpoints: &[String]) -> Self {
+        Self::start_with(FleetSettings::default().auto(found), number, SEATS, service, endpoints)
+    }
+
+    fn start_with(
+        settings: FleetSettings,
+        number: u64,
+        wanted: u64,
+        service: &Arc<Service>,
+        endpoints: &[String],
+    ) -> Self {
+        let totals = settings.auto.map(|_| (Totals::default(), boot_time()));
+        let state = Mutex::new(State { wanted, totals, ..State::default() });
         let instance = Arc::new(Instance { service: Arc::clone(service), number, state });
-        let settings = FleetSettings { seats: SEATS, terms: TERMS, ..FleetSettings::default() };
+        let settings = FleetSettings { terms: TERMS, ..settings };
         let etcd = EtcdConfig::new(endpoints.iter().cloned());
         let config = FleetConfig { service: "checkout".to_owned(), etcd, settings, lock_file: None };
         let fleet = Fleet::join(&config, Arc::new(Member(Arc::clone(&instance)))).unwrap();

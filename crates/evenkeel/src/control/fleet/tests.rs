@@ -58,6 +58,39 @@ fn poll(request: &mut Pin<Box<Arrived>>) -> Poll<Result<Permit, Box<Rejected>>> 
     request.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
+/// FL-13: an instance sums up what happens, and leaves it to the fleet what follows from it.
+#[test]
+fn fl_13_an_instance_of_a_fleet_that_finds_its_seats_sums_up_what_happens() {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency_auto(2..=50).manual_clock(clock.clone()).build();
+    let found = flow.shared().sum_up_for_fleet().unwrap();
+    assert_eq!((found.bounds(), found.limit_seats(), found.as_learnt()), (2..=50, 20, None));
+    flow.shared().upkeep().gate.limit(Arc::downgrade(flow.shared()));
+    let limited = Limited { flow, clock };
+    limited.grant();
+    let permits = limited.fill();
+    let waiting = limited.arrive("somebody");
+    limited.pass(SECOND / 2);
+    drop(permits);
+    limited.pass(SECOND / 4);
+    let input = limited.flow.shared().limit_input().unwrap();
+    let is_near = |sum: f64, wanted: f64| (sum - wanted).abs() < 1e-6;
+    let totals = input.totals;
+    assert!(is_near(totals.ends(), 4.0) && is_near(totals.seconds, 0.75), "{totals:?}");
+    assert!(is_near(totals.in_use, 2.0) && is_near(totals.seat_seconds, 2.0), "{totals:?}");
+    assert!(!input.is_held_down && input.floor >= 1);
+    drop(waiting);
+    // The limit of the flow control itself tries nothing.
+    limited.flow.tick();
+    assert_eq!(limited.flow.concurrency(), "auto:2..50".parse().unwrap());
+    assert_eq!(limited.flow.shared().seat_limit(), 4, "what the fleet allows");
+    limited.flow.hold_limit(true);
+    assert!(limited.flow.shared().limit_input().unwrap().is_held_down);
+    // Seats that somebody has set are not found.
+    let set = Limited::new();
+    assert!(set.flow.shared().sum_up_for_fleet().is_none() && set.flow.shared().limit_input().is_none());
+}
+
 #[test]
 fn fl_8_what_has_ended_starts_nothing_whoever_comes_first() {
     let limited = Limited::new();
