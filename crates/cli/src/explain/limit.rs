@@ -169,6 +169,7 @@ mod tests {
             elasticity: Some([0.21, 0.08]),
             ceiling: Some(57.0),
             room: 1.15,
+            found_by: None,
             is_held_down: true,
             steps: vec![
                 step(0, 20, 40, "trial 20 → 40: elasticity 0.85 ± 0.12: taken"),
@@ -178,6 +179,19 @@ mod tests {
         let auto = ServerLimit { service: Some("shop".to_owned()), concurrency: 40, limit: Some(limit) };
         let fixed = ServerLimit { service: Some("chat\u{1b}[2J".to_owned()), concurrency: 8, limit: None };
         insta::assert_snapshot!(shown(&Limits::OfServices { services: vec![auto, fixed] }));
+    }
+
+    /// FL-13, AL-7: only the gateway that finds the limit for all knows why it is what it is.
+    #[test]
+    fn fl_13_a_gateway_of_a_fleet_names_the_one_that_finds_the_limit() {
+        let status = r#"{"concurrency": 7, "limit": {"applied": 20, "least": 3, "most": 1000, "phase": "holding", "isKnown": true,
+            "load": "light", "room": 1.0, "seats": 20.0, "foundBy": "00000000000000ff"}, "levels": []}"#;
+        let text = shown(&serde_json::from_str(status).unwrap());
+        assert!(
+            text.contains("why          another instance of the fleet finds it for all, and knows why\n"),
+            "{text}"
+        );
+        assert!(text.contains("doing        follows instance 00000000000000ff of the fleet;"), "{text}");
     }
 
     #[test]
