@@ -42,7 +42,7 @@ pub(super) const OVERLOAD_AFTER: Nanos = 500 * MILLISECOND;
 
 /// How far bursts may go above the limit. A service that collapses still does more there than [`ROOM_LOAD_MAX`] of its peak, so that a
 /// burst drains by itself.
-const ROOM_MAX: f64 = 1.4;
+const ROOM_MAX: f64 = 1.35;
 
 /// There is no room for bursts above this share of the peak.
 const ROOM_LOAD_MAX: f64 = 0.85;
