@@ -82,7 +82,7 @@ fn fl_13_an_instance_of_a_fleet_that_finds_its_seats_sums_up_what_happens() {
     drop(waiting);
     // The limit of the flow control itself tries nothing.
     limited.flow.tick();
-    assert_eq!(limited.flow.concurrency(), "auto:2..50".parse().unwrap());
+    assert_eq!(limited.flow.concurrency().to_string(), "auto:2..50");
     assert_eq!(limited.flow.shared().seat_limit(), 4, "what the fleet allows");
     limited.flow.hold_limit(true);
     assert!(limited.flow.shared().limit_input().unwrap().is_held_down);
