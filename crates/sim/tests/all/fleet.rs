@@ -135,7 +135,7 @@ fn fl_13_the_seats_of_a_fleet_follow_the_service() {
     let right = simulate_auto(&workload, 10, false, 5);
     let found = simulate_auto(&workload, 20, true, 5);
     let share = share(&found, &right);
-    println!("20 s after the capacity was halved: {} seats, {share:.3} of the goodput of 10", found.seats);
+    println!("from 20 s after the capacity was halved: {} seats, {share:.3} of the goodput of 10", found.seats);
     assert!(share >= 0.85, "{share} {found:?}");
 }
 
