@@ -34,7 +34,8 @@ impl FlowControl {
         accounts: &Arc<SchemaAccounts>,
     ) -> Option<ArrivalOutcome> {
         // Hashed already where the level tells flows apart.
-        let flow = if class.schema.level.has_flows { class.flow_hash } else { class.schema.flow_key(request.attributes) };
+        let flow =
+            if class.schema.level.has_flows { class.flow_hash } else { class.schema.flow_key(request.attributes) };
         let route = request.costing.route.route;
         let counted = accounts.unit.as_ref().map(|_| accounts.class_of(request.attributes, route, flow));
         let learnt = counted.as_ref().and_then(|class| accounts.expected(class)).map(|expected| expected.cost);
