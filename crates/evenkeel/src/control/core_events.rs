@@ -65,7 +65,8 @@ impl LevelCore {
     pub(crate) fn arrive(&mut self, now: Instant, arriving: Arriving<'_>, wakers: &mut Wakers) -> Arrival<Mark> {
         let Arriving { flow, work, wait_until, mark, details, watches, is_long_running } = arriving;
         let work = self.queue_set().fitted(work);
-        let mut request = NewRequest::new(flow, work).wait_until(wait_until);
+        let mut request = NewRequest::new(flow, work);
+        request.wait_until = Some(wait_until);
         request.is_long_running = is_long_running;
         if work.is_seatless() {
             request = request.seatless();

@@ -351,6 +351,10 @@ fn finish<B: Body>(mut response: Response<B>, mut held: Held, course: Course) ->
         // The service has not agreed to an upgrade, so it is an ordinary request after all.
         drop(permit.take_long_running());
     }
-    held.revoked_end = held.revoked_end.of_response(response.headers(), response.body());
+    held.revoked_end = match &held.permit {
+        Some(permit) if permit.is_revocable() => held.revoked_end.of_response(response.headers(), response.body()),
+        // It is never told to end, and its headers need not be looked at.
+        _ => RevokedEnd::GoesOn,
+    };
     response.map(|body| FlowBody::of_service(body, held))
 }

@@ -241,7 +241,10 @@ impl PerFlow {
     /// would otherwise save up the rest.
     #[inline]
     fn lift(&mut self, queue: u32) {
-        self.least();
+        // While nobody waits, there is no least key.
+        if self.waiting_count > 0 {
+            self.least();
+        }
         let flow = self.flows.get_mut(queue);
         let behind = self.virtual_time.saturating_sub(flow.key(self.now));
         if behind > 0 {
