@@ -136,7 +136,7 @@ impl FlowStamps {
                 return Some(FoundSlot::Own(number * SLOTS + slot));
             }
             if at_rest.is_none() {
-                at_rest = bucket.first(|slot| (slot.flow != 0) & (slot.stamp <= now)).map(|slot| number * SLOTS + slot);
+                at_rest = bucket.first(|slot| slot.flow != 0 && slot.stamp <= now).map(|slot| number * SLOTS + slot);
             }
             if let Some(slot) = bucket.first(|slot| slot.flow == 0) {
                 return Some(FoundSlot::Free(at_rest.unwrap_or(number * SLOTS + slot)));
