@@ -11,9 +11,6 @@ pub(super) struct Names {
     /// hash, so that a name that is not there is told by the slots alone, and the number of an entry plus one.
     slots: Vec<Slot>,
     entries: Vec<NameEntry>,
-    /// Bit `n` is set if some name has that length; the last bit stands for all lengths from there on. Most names of clients have a
-    /// length that no name of an object has, or there are few of them, and need not be hashed.
-    lengths: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,10 +31,7 @@ impl Names {
     /// The number of a name.
     #[inline]
     pub(super) fn get(&self, scope: usize, text: &str) -> Option<usize> {
-        // Without names of that length there is nothing to hash for.
-        if self.lengths & length_bit(text) == 0 {
-            return None;
-        }
+        // Without names there is nothing to hash for.
         let last = self.slots.len().checked_sub(1)?;
         let hash = text_hash(scope, text);
         let mut place = first_place(hash, last);
@@ -61,7 +55,6 @@ impl Names {
         }
         let number = self.entries.len();
         self.entries.push(NameEntry { scope, text: text.into() });
-        self.lengths |= length_bit(text);
         if self.entries.len() * 2 > self.slots.len() {
             self.grow();
         } else {
@@ -91,12 +84,6 @@ impl Names {
     }
 }
 
-/// The bit of the length of a text.
-#[inline]
-fn length_bit(text: &str) -> u64 {
-    1 << text.len().min(63)
-}
-
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "the lower bits are what is wanted")]
 fn first_place(hash: u64, last: usize) -> usize {
@@ -121,18 +108,5 @@ mod tests {
             assert_eq!(names.get(number % 3 + 1, text), None, "another scope");
         }
         assert_eq!(names.get(0, "name-1000"), None);
-        assert_eq!(names.get(0, "name-10000"), None, "no name is as long");
-    }
-
-    #[test]
-    fn long_names_are_told_apart() {
-        let mut names = Names::default();
-        let texts: Vec<String> = (60..70).map(|length| "x".repeat(length)).collect();
-        for (number, text) in texts.iter().enumerate() {
-            assert_eq!((names.get(0, text), names.add(0, text)), (None, number));
-        }
-        for (number, text) in texts.iter().enumerate() {
-            assert_eq!(names.get(0, text), Some(number));
-        }
     }
 }
