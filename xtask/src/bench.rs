@@ -23,6 +23,12 @@ fn command(filter: Option<&str>, lockfile: Lockfile) -> CommandLine {
     if let Some(filter) = filter.filter(|filter| filter.starts_with("llm")) {
         return cargo.args(["-p", "evenkeel-gateway-bench", "--bench", "llm", "--", filter]);
     }
+    // Of the library, the gateway and replays.
+    if filter == Some("shadow") {
+        let packages = ["-p", "evenkeel", "-p", "evenkeel-gateway-bench", "-p", "evenkeel-replay"];
+        let benchmarks = ["--bench", "bars", "--bench", "gateway", "--bench", "replay", "--", "shadow"];
+        return cargo.args(packages).args(benchmarks);
+    }
     let all = cargo.args(["--workspace", "--benches"]);
     match filter {
         None => all,
@@ -45,6 +51,8 @@ mod tests {
         let instructions = command(Some("instructions"), Lockfile::Free).to_string();
         assert_eq!(instructions, "cargo bench -p evenkeel -p evenkeel-engine --bench bars -- instructions");
         assert!(envoy.starts_with("cargo bench -p evenkeel-gateway-bench --bench gateway -- "), "{envoy}");
+        let shadow = command(Some("shadow"), Lockfile::Free).to_string();
+        assert!(shadow.ends_with(" --bench bars --bench gateway --bench replay -- shadow"), "{shadow}");
         let tokens = command(Some("llm tokens"), Lockfile::Free).to_string();
         assert!(tokens.starts_with("cargo bench -p evenkeel-gateway-bench --bench llm -- "), "{tokens}");
     }

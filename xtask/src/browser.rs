@@ -26,7 +26,7 @@ pub(crate) fn browser() -> Result<()> {
             "all",
             "--",
             "--nocapture",
-            "the_dashboard_in_a_browser",
+            "in_a_browser",
         ])
         .env("EVENKEEL_USABLE_MS_MAX", USABLE_MS_MAX.to_string())
         .run()?;

@@ -54,7 +54,8 @@ pub const WAIT_LIMIT: &str = "evenkeel.dev/wait-limit";
 /// On objects of both kinds: the rules of `evenkeel check` that are silent about the object, separated by commas.
 pub const IGNORE: &str = "evenkeel.dev/ignore";
 
-/// On objects of both kinds: `audit` for an object that does not govern, and decides in the shadow only (SH-5).
+/// On objects of both kinds: `audit` for an object that does not govern, and decides in the shadow only; `promote` lets all of them govern, in
+/// one step (SH-5).
 pub const MODE: &str = "evenkeel.dev/mode";
 /// On objects of the mode `audit`: the name of the object in whose place they are in the shadow.
 pub const REPLACES: &str = "evenkeel.dev/replaces";
@@ -71,6 +72,8 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3600);
 const HEADER: &str = "header:";
 /// The value of [`MODE`] of objects that do not govern.
 const AUDIT: &str = "audit";
+/// The value of [`MODE`] of an object of the shadow by which all objects of the shadow govern.
+pub const PROMOTE: &str = "promote";
 /// The value of [`SEATS`] for seats that follow from the cost.
 const LEARNT: &str = "learnt";
 
@@ -383,9 +386,14 @@ pub fn rate(annotations: &BTreeMap<String, String>) -> Option<Rate> {
     is_counted.then_some(rate)
 }
 
-/// Whether an object with these annotations decides in the shadow only.
+/// Whether an object with these annotations is one of the shadow.
 pub fn is_audit(annotations: &BTreeMap<String, String>) -> bool {
-    annotations.get(MODE).is_some_and(|mode| mode == AUDIT)
+    annotations.get(MODE).is_some_and(|mode| mode == AUDIT || mode == PROMOTE)
+}
+
+/// Whether all objects of the shadow govern because of an object with these annotations.
+pub fn is_promoted(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.get(MODE).is_some_and(|mode| mode == PROMOTE)
 }
 
 /// The name of the object in whose place one with these annotations is in the shadow; `None`: it has a place of its own.
@@ -395,7 +403,8 @@ pub fn replaces(annotations: &BTreeMap<String, String>) -> Option<&str> {
 
 /// The fault of a mode.
 fn mode_problem(mode: &str) -> Option<String> {
-    (mode != AUDIT).then(|| format!("invalid value {mode:?}: must be audit; the object governs"))
+    let is_known = [AUDIT, PROMOTE].contains(&mode);
+    (!is_known).then(|| format!("invalid value {mode:?}: must be audit or promote; the object governs"))
 }
 
 /// The faults of annotations that are valid one by one, and contradict each other.

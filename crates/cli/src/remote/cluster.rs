@@ -51,10 +51,15 @@ impl ClusterFlags {
         self.is_given() || !is_other_named && is_kubectl_plugin()
     }
 
+    /// How its API server is reached.
+    pub(crate) fn access(&self) -> Result<Access> {
+        kubeconfig::read(&kubeconfig::paths(self.kubeconfig.as_deref())?, self.context.as_deref())
+    }
+
     /// Reads the objects of the cluster.
     pub(crate) fn read(&self, preset: Preset) -> Result<ClusterObjects> {
         let read = || -> Result<ClusterObjects> {
-            let access = kubeconfig::read(&kubeconfig::paths(self.kubeconfig.as_deref())?, self.context.as_deref())?;
+            let access = self.access()?;
             let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
             runtime.block_on(ClusterObjects::fetch(&access, preset))
         };

@@ -9,8 +9,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
 use evenkeel_gateway::config::UpstreamTls;
 use evenkeel_gateway::{Connection, FetchLimits, Fetcher};
-use http::header::{ACCEPT, AUTHORIZATION};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 use tempfile::NamedTempFile;
 use tokio::sync::Mutex;
@@ -88,9 +88,25 @@ impl Server {
 
     /// Fetches a JSON document, with a connection of its own.
     pub(crate) async fn get(&self, target: &str) -> Result<(StatusCode, Bytes)> {
+        self.send(Method::GET, target, None, Bytes::new()).await
+    }
+
+    /// Sends a request with a body of this media type, with a connection of its own. The response is JSON.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        target: &str,
+        media_type: Option<&'static str>,
+        body: Bytes,
+    ) -> Result<(StatusCode, Bytes)> {
         let mut session = self.session().await?;
         loop {
-            let response = session.fetcher.get(&self.target(target), session.headers_for("application/json")).await;
+            let mut headers = session.headers_for("application/json");
+            if let Some(media_type) = media_type {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+            }
+            let target = self.target(target);
+            let response = session.fetcher.send(method.clone(), &target, headers, body.clone()).await;
             let response = response.map_err(|error| anyhow!("cannot read from {}: {error}", self.url))?;
             if response.status() == StatusCode::UNAUTHORIZED
                 && let Some(renewed) = self.renewed(&session).await?

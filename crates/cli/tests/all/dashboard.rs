@@ -107,11 +107,15 @@ struct Loaded {
 
 impl Loaded {
     fn start(settings_text: &str) -> Self {
+        Self::start_with(settings_text, OBJECTS)
+    }
+
+    fn start_with(settings_text: &str, objects_text: &str) -> Self {
         let folder = TempDir::new().unwrap();
         let [settings, objects] = ["settings.yaml", "objects"].map(|name| folder.path().join(name));
         fs::write(&settings, settings_text).unwrap();
         fs::create_dir(&objects).unwrap();
-        fs::write(objects.join("tenants.yaml"), OBJECTS).unwrap();
+        fs::write(objects.join("tenants.yaml"), objects_text).unwrap();
         let upstream = format!("http://{}", start_service());
         let [settings, objects] = [&settings, &objects].map(|path| path.to_str().unwrap());
         let ports = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-filter"];
@@ -265,4 +269,39 @@ fn the_limit_that_finds_itself_in_a_browser() {
     check_page(&mut browser, url, 1280);
     check_names(&mut browser);
     browser.picture(&pictures().join("limit-light-1280.png"));
+}
+
+/// SH-3: what would be under a shadow, beside a canary and clients with rates.
+#[test]
+fn sh_3_the_shadow_in_a_browser() {
+    let Some(mut browser) = Browser::start() else {
+        return evenkeel_missing_tool::skip("Chromium is not installed");
+    };
+    let settings = format!("{SETTINGS}shadow: {{concurrency: 2, percent: 25, returnIf: {{rejectedPercent: 100}}}}\n");
+    let schema = "  name: tenants\nspec:\n  priorityLevelConfiguration";
+    let with_rate = schema.replacen('\n', "\n  annotations: {evenkeel.dev/rate: 30/s}\n", 1);
+    assert!(OBJECTS.contains(schema));
+    let loaded = Loaded::start_with(&settings, &OBJECTS.replace(schema, &with_rate));
+    let url = loaded.url.as_str();
+    browser.prepare(WATCH);
+    browser.open(url, 1280, "light");
+    browser.wait_for(USABLE);
+    browser.wait_for("!document.getElementById('shadow').hidden");
+    for (id, part) in [
+        ("shadow-summary", "Under the new configuration "),
+        ("shadow-canary", "The canary has 25 % of the flows and 1 seat: "),
+        ("shadow-caveat", "Service times are those of reality"),
+        ("shadow-rows", "greedy"),
+        ("rate-rows", "30/s"),
+    ] {
+        browser.wait_for(&format!("document.getElementById({id:?}).textContent.includes({part:?})"));
+    }
+    check_page(&mut browser, url, 1280);
+    check_names(&mut browser);
+    for (width, scheme) in LOOKS {
+        browser.open(url, width, scheme);
+        browser.wait_for("!document.getElementById('shadow')?.hidden && document.getElementById('shadow-rows')?.children.length > 2");
+        check_page(&mut browser, url, width);
+        browser.picture(&pictures().join(format!("shadow-{scheme}-{width}.png")));
+    }
 }

@@ -208,3 +208,100 @@ fn sh_5_the_objects_of_the_shadow_take_the_place_of_those_in_effect_without_losi
     assert_eq!(clients.join().unwrap(), 300);
     assert_eq!(fs::read_to_string(folder.path().join("old.yaml.before")).unwrap(), OLD);
 }
+
+/// A level for everything, and a shadow of the mode `audit`: the level has other shares, and reports get nothing.
+const OF_API: &str = "\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: everything}
+spec: {type: Limited, limited: {nominalConcurrencyShares: 10, limitResponse: {type: Queue, queuing: {}}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata:
+  name: everything-next
+  annotations: {evenkeel.dev/mode: audit, evenkeel.dev/replaces: everything, evenkeel.dev/wait-limit: 7s}
+spec: {type: Limited, limited: {nominalConcurrencyShares: 30, limitResponse: {type: Queue, queuing: {}}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: reports, annotations: {evenkeel.dev/mode: audit}}
+spec: {type: Limited, limited: {nominalConcurrencyShares: 0, borrowingLimitPercent: 0, limitResponse: {type: Reject}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: everybody}
+spec:
+  priorityLevelConfiguration: {name: everything}
+  matchingPrecedence: 20
+  rules:
+  - subjects: [{kind: User, user: {name: '*'}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: reports, annotations: {evenkeel.dev/mode: audit}}
+spec:
+  priorityLevelConfiguration: {name: reports}
+  matchingPrecedence: 10
+  rules:
+  - subjects: [{kind: User, user: {name: '*'}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: [/reports/*]}]
+";
+
+#[test]
+fn sh_5_objects_of_an_api_are_promoted_in_one_step_without_losing_a_request() {
+    let (folder, upstream) = (folder(), Upstream::start());
+    fs::write(folder.path().join("objects.yaml"), OF_API).unwrap();
+    let flags = ["--api-listen", "127.0.0.1:0", "--data-dir", "data", "--objects", "objects.yaml"];
+    let shadowed = Shadowed::start(folder.path(), &upstream, &flags);
+    let until = Instant::now() + PATIENCE;
+    while get(shadowed.admin, "/debug/shadow").0 != 200 {
+        assert!(Instant::now() < until, "the objects of the API have a shadow");
+    }
+    assert_eq!(get(shadowed.address, "/reports/1").0, 200);
+    shadowed.decided(1);
+
+    // Without the API it says what is missing.
+    let output = in_folder(folder.path(), &["shadow", "promote", &shadowed.url()]);
+    assert!(text(&output.stderr).contains("name it with --kubeconfig"), "{}", text(&output.stderr));
+    let promote = ["shadow", "promote", &shadowed.url(), "--kubeconfig", "data/kubeconfig"];
+    let output = in_folder(folder.path(), &promote);
+    let printed = text(&output.stdout);
+    assert!(printed.starts_with("# "), "{printed}{}", text(&output.stderr));
+    assert!(
+        printed.ends_with(
+            "\nkubectl annotate --overwrite prioritylevelconfigurations everything-next evenkeel.dev/mode=promote\n"
+        ),
+        "{printed}"
+    );
+
+    // While clients go on asking: all orders are served, and reports until some moment, and never again after it.
+    let (address, until) = (shadowed.address, Instant::now() + PATIENCE);
+    let clients = std::thread::spawn(move || {
+        let (mut before, mut after) = (0, 0);
+        while after < 50 && Instant::now() < until {
+            assert_eq!(get(address, "/orders").0, 200);
+            match get(address, "/reports/1").0 {
+                200 if after == 0 => before += 1,
+                429 => after += 1,
+                other => panic!("a report got {other}, {before} before and {after} after the promotion"),
+            }
+        }
+        (before, after)
+    });
+    let output = in_folder(folder.path(), &[&promote[..], &["--write"]].concat());
+    assert!(
+        text(&output.stdout).ends_with("\n3 objects of the shadow govern now\n"),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    let (_, after) = clients.join().unwrap();
+    assert_eq!(after, 50);
+    let output = in_folder(folder.path(), &promote);
+    assert!(text(&output.stderr).contains("there is nothing to promote"), "{}", text(&output.stderr));
+    assert_eq!(get(shadowed.admin, "/debug/shadow").0, 404, "there is no shadow any more");
+    let listed = in_folder(folder.path(), &["check", "-o", "json", "--kubeconfig", "data/kubeconfig"]);
+    assert!(!text(&listed.stdout).contains("everything-next"), "{}", text(&listed.stdout));
+}

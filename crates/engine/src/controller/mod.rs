@@ -243,7 +243,7 @@ impl<D: DivideSeats> Controller<D> {
     /// Whether every level that has to have a seat could have one if the server followed these objects with so many seats. Only
     /// where seats are divided exactly can there be too few (LB-2a).
     pub fn check_seats(&self, objects: &Objects, server_limit: i64) -> Result<(), TooFewSeats> {
-        self.check_plan(&objects.seat_plan(), server_limit)
+        self.check_plan(&objects.clone().governing().seat_plan(), server_limit)
     }
 
     fn check_plan(&self, plan: &SeatPlan<'_>, server_limit: i64) -> Result<(), TooFewSeats> {

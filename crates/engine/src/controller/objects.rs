@@ -63,30 +63,43 @@ impl Objects {
 }
 
 impl Objects {
-    /// The objects that govern: all but those of the mode `audit`.
+    /// The objects that govern: all but those of the mode `audit`, or these too if one of them has the mode `promote`.
     #[must_use]
     pub fn governing(mut self) -> Self {
+        if self.is_promoted() {
+            return self.in_places();
+        }
         self.priority_levels.retain(|level| governs(&level.metadata));
         self.flow_schemas.retain(|schema| governs(&schema.metadata));
         self
     }
 
     /// What would govern if those of the mode `audit` did, each in the place of the object that it names, or as another one; `None` if none has
-    /// that mode.
+    /// that mode, or if they govern already.
     pub fn audited(&self) -> Option<Self> {
-        let of_levels = self.priority_levels.iter().any(|level| !governs(&level.metadata));
-        let of_schemas = self.flow_schemas.iter().any(|schema| !governs(&schema.metadata));
-        (of_levels || of_schemas).then(|| Self {
-            priority_levels: in_place(&self.priority_levels),
-            flow_schemas: in_place(&self.flow_schemas),
-        })
+        let is_audit = self.metadata().any(|metadata| !governs(metadata));
+        (is_audit && !self.is_promoted()).then(|| self.in_places())
     }
 
-    /// The levels among which a server that follows these objects divides its seats.
+    /// The levels among which a server divides its seats that follows these objects, as those that [govern](Self::governing).
     pub fn seat_plan(&self) -> SeatPlan<'_> {
         let levels = self.priority_levels.iter().map(|level| &**level).filter(|level| governs(&level.metadata));
         let schemas = self.flow_schemas.iter().map(|schema| &**schema).filter(|schema| governs(&schema.metadata));
         SeatPlan::new(levels, schemas)
+    }
+
+    /// Whether one write has let all objects of the shadow govern (SH-5).
+    fn is_promoted(&self) -> bool {
+        self.metadata().any(|metadata| annotations::is_promoted(&metadata.annotations))
+    }
+
+    fn metadata(&self) -> impl Iterator<Item = &ObjectMeta> {
+        let levels = self.priority_levels.iter().map(|level| &level.metadata);
+        levels.chain(self.flow_schemas.iter().map(|schema| &schema.metadata))
+    }
+
+    fn in_places(&self) -> Self {
+        Self { priority_levels: in_place(&self.priority_levels), flow_schemas: in_place(&self.flow_schemas) }
     }
 
     /// The annotations that are not understood, each with the kind and the name of its object (BM-2).
@@ -187,6 +200,24 @@ mod tests {
         let audited = objects.audited().unwrap();
         assert_eq!(shown(&audited), [("rest", Some(20)), ("orders", Some(30)), ("reports", Some(40))]);
         assert!(audited.audited().is_none(), "those that govern in the shadow have no mode");
+
+        // One of them is promoted: all of them govern, whatever is written of the others after that.
+        let mut promoted = objects.clone();
+        let leader = promoted.priority_levels.iter_mut().find(|level| level.name() == "reports").unwrap();
+        let annotations = &mut Arc::make_mut(leader).metadata.annotations;
+        annotations.insert(annotations::MODE.to_owned(), annotations::PROMOTE.to_owned());
+        assert!(promoted.audited().is_none());
+        assert_eq!(shown(&promoted.clone().governing()), shown(&audited));
+        for (name, shares) in [("orders", Some(30)), ("orders-next", None)] {
+            promoted.priority_levels.retain(|level| level.name() != name);
+            promoted.priority_levels.extend(shares.map(|shares| match level(name, shares, &[]) {
+                AnyObject::PriorityLevelConfiguration(level) => Arc::new(level),
+                AnyObject::FlowSchema(_) => unreachable!(),
+            }));
+            let mut governing = promoted.clone().governing();
+            governing.priority_levels.sort_by(|one, other| other.name().cmp(one.name()));
+            assert_eq!(shown(&governing), [("rest", Some(20)), ("reports", Some(40)), ("orders", Some(30))]);
+        }
         assert_eq!(objects.seat_plan().seats_min(), objects.governing().seat_plan().seats_min());
         // What is not understood changes nothing: the object governs.
         let unknown: Objects = [level("a", 1, &[(annotations::MODE, "dry-run")])].into_iter().collect();

@@ -308,7 +308,10 @@ impl LevelCore {
 
     /// Starts requests on seats that the ledger has granted, unless the level no longer takes part in it.
     pub(crate) fn start_granted(&mut self, grant: &Grant, wakers: &mut Wakers) {
-        let Some(grants) = self.grants.as_ref().filter(|grants| grants.is_for(grant)) else { return };
+        let Some(grants) = self.grants.as_ref().filter(|grants| grants.is_for(grant)) else {
+            wakers.handover.skip(self.grants.as_ref());
+            return;
+        };
         let now = self.latest.max(wakers.handover.at);
         self.latest = now;
         grants.receive(grant);

@@ -205,21 +205,25 @@ impl SharedLedger {
         }
     }
 
-    /// Grants seats to all whose requests may start now, and gives the lock back.
+    /// Grants seats to the request that may start first, and gives the lock back.
+    ///
+    /// Only to one: who is next depends on what the level of that one wishes afterwards (LB-3). Whoever carries out the grant
+    /// tells, and so grants to the next.
     fn settle(&self, mut state: MutexGuard<'_, LedgerState>, handover: &mut Handover) {
-        if !state.is_changing {
-            while let Some((index, granted)) = state.ledger.grant_next() {
-                let LedgerState { ledger, members, .. } = &mut *state;
-                let member = members.get_mut(index).and_then(Option::as_mut);
-                let found = member.and_then(|member| Some((member.level.upgrade()?, member)));
-                let Some((level, member)) = found else {
-                    ledger.give_back(index, granted.seats);
-                    continue;
-                };
-                member.seats.granted.fetch_add(granted.seats, Ordering::SeqCst);
-                member.pending += 1;
-                handover.grants.push(Grant { level, seats_in_use: Arc::clone(&member.seats), granted });
-            }
+        while !state.is_changing
+            && let Some((index, granted)) = state.ledger.grant_next()
+        {
+            let LedgerState { ledger, members, .. } = &mut *state;
+            let member = members.get_mut(index).and_then(Option::as_mut);
+            let found = member.and_then(|member| Some((member.level.upgrade()?, member)));
+            let Some((level, member)) = found else {
+                ledger.give_back(index, granted.seats);
+                continue;
+            };
+            member.seats.granted.fetch_add(granted.seats, Ordering::SeqCst);
+            member.pending += 1;
+            handover.grants.push(Grant { level, seats_in_use: Arc::clone(&member.seats), granted });
+            break;
         }
         self.leave(&state);
     }
@@ -511,14 +515,23 @@ impl Handover {
 
     /// A grant that is to be carried out. No lock may be held.
     pub(crate) fn next(&mut self) -> Option<Grant> {
-        self.settle();
+        if self.grants.is_empty() {
+            self.settle();
+        }
         self.grants.pop()
     }
 
     /// A grant for this level, whose lock is held.
     pub(crate) fn next_for(&mut self, level: &LevelGrants) -> Option<Grant> {
-        self.settle();
+        if self.grants.is_empty() {
+            self.settle();
+        }
         self.grants.take_last(|grant| level.is_for(grant))
+    }
+
+    /// A grant was not carried out, as its level has begun anew: somebody else may start instead.
+    pub(crate) fn skip(&mut self, level: Option<&LevelGrants>) {
+        self.unsettled = level.map(|level| Arc::clone(&level.ledger)).or(self.unsettled.take());
     }
 
     fn settle(&mut self) {

@@ -1,4 +1,4 @@
-//! `Fetcher`: asks another server for documents, over HTTP/1.1 with TLS or without.
+//! `Fetcher`: asks another server for documents or sends it some, over HTTP/1.1 with TLS or without.
 
 use std::fmt::Display;
 use std::io::ErrorKind;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{HOST, USER_AGENT};
 use http::uri::Authority;
-use http::{HeaderMap, Request, Response, Uri};
-use http_body_util::{BodyExt, Empty, Limited};
+use http::{HeaderMap, Method, Request, Response, Uri};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
@@ -34,7 +34,7 @@ pub struct Fetcher {
 #[derive(Debug)]
 pub struct Connection {
     authority: String,
-    sender: SendRequest<Empty<Bytes>>,
+    sender: SendRequest<Full<Bytes>>,
     limits: FetchLimits,
 }
 
@@ -64,7 +64,19 @@ impl Fetcher {
 
     /// Fetches what is at this path, with any status. Errors say what went wrong, without the URL.
     pub async fn get(&self, target: &str, headers: HeaderMap) -> Result<Response<Bytes>, String> {
-        self.limits.within(async { self.connect_patiently().await?.get_patiently(target, headers).await }).await
+        self.send(Method::GET, target, headers, Bytes::new()).await
+    }
+
+    /// Sends a request with this body, and returns the response, with any status. Errors are as those of [`get`](Self::get).
+    pub async fn send(
+        &self,
+        method: Method,
+        target: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, String> {
+        let send = async { self.connect_patiently().await?.send_patiently(method, target, headers, body).await };
+        self.limits.within(send).await
     }
 
     /// Connects, for several requests.
@@ -106,28 +118,42 @@ impl Fetcher {
 impl Connection {
     /// Fetches what is at this path, with any status. Errors say what went wrong, without the URL.
     pub async fn get(&mut self, target: &str, headers: HeaderMap) -> Result<Response<Bytes>, String> {
-        self.limits.within(self.get_patiently(target, headers)).await
+        self.limits.within(self.send_patiently(Method::GET, target, headers, Bytes::new())).await
     }
 
     /// Asks for what is at this path, with any status. Only the head of the response has to come within the limits: the body
     /// may have no end.
     pub async fn open(&mut self, target: &str, headers: HeaderMap) -> Result<Response<Incoming>, String> {
-        self.limits.within(self.ask(target, headers)).await
+        self.limits.within(self.ask(Method::GET, target, headers, Bytes::new())).await
     }
 
-    async fn get_patiently(&mut self, target: &str, headers: HeaderMap) -> Result<Response<Bytes>, String> {
-        let (head, body) = self.ask(target, headers).await?.into_parts();
+    async fn send_patiently(
+        &mut self,
+        method: Method,
+        target: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, String> {
+        let (head, body) = self.ask(method, target, headers, body).await?.into_parts();
         let body = Limited::new(body, self.limits.bytes).collect().await;
         let bytes = body.map_err(|error| format!("the response cannot be read: {error}"))?.to_bytes();
         Ok(Response::from_parts(head, bytes))
     }
 
-    async fn ask(&mut self, target: &str, headers: HeaderMap) -> Result<Response<Incoming>, String> {
+    async fn ask(
+        &mut self,
+        method: Method,
+        target: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, String> {
         self.sender.ready().await.map_err(|error| no_response(&error))?;
-        let mut request = Request::get(target)
+        let mut request = Request::builder()
+            .method(method)
+            .uri(target)
             .header(HOST, &self.authority)
             .header(USER_AGENT, concat!("evenkeel/", env!("CARGO_PKG_VERSION")))
-            .body(Empty::<Bytes>::new())
+            .body(Full::new(body))
             .map_err(|error| no_response(&error))?;
         request.headers_mut().extend(headers);
         self.sender.send_request(request).await.map_err(|error| no_response(&error))

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark")]
 
 mod by_serde;
+mod incident;
 mod repeated;
 
 use std::fs::File;
@@ -10,11 +11,12 @@ use std::io::Read as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use evenkeel::flight::Flight;
 use evenkeel_api::Preset;
 use evenkeel_api::decode::{Manifest, Strictness};
 use evenkeel_bars::{Bar, Bars};
 use evenkeel_engine::controller::Objects;
-use evenkeel_replay::{Format, Input, Replay, Report, Settings, Users};
+use evenkeel_replay::{Format, Incident, Input, Replay, Report, Settings, Users, objects_of};
 use flate2::read::MultiGzDecoder;
 
 use by_serde::AuditEvent;
@@ -40,6 +42,9 @@ fn main() -> ExitCode {
         let (_, report) = replayed(&audit, 729, 2);
         assert!(report.lines > 10_000_000 && report.damaged.count() == 0, "{:?}", report.damaged);
         (memory_peak(), Bar::AtMost(200.0, "MB"))
+    });
+    bars.measure("shadow: from a dump of 2 million requests to the report", "s", || {
+        (incident_seconds(2_000_000), Bar::AtMost(2.0, "s"))
     });
     bars.print("Replay");
     if bars.missed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -87,6 +92,21 @@ fn unpacked(name: &str) -> Vec<u8> {
     let mut content = Vec::new();
     MultiGzDecoder::new(file).read_to_end(&mut content).unwrap();
     content
+}
+
+/// How long `evenkeel replay` of a dump takes, from the bytes of its file to its figures (FR-3).
+fn incident_seconds(requests: usize) -> f64 {
+    let dump = incident::dump(requests);
+    let start = Instant::now();
+    let flight = Flight::from_bytes(&dump).unwrap();
+    assert_eq!(flight.records.len(), requests);
+    let seats = u32::try_from(flight.header.seats).unwrap();
+    let mut replay = Replay::new(Settings::new(Preset::Plain, seats), vec![objects_of(&flight).unwrap()], None);
+    replay.read_flight(&flight);
+    let (report, incident) = (replay.finish(), Incident::new(&flight).unwrap().unwrap());
+    let time = start.elapsed().as_secs_f64();
+    assert_eq!((report.requests, incident.agreement.same), (requests as u64, requests as u64));
+    time
 }
 
 /// The time that this thread has spent on a processor; the time of day where the system does not tell.

@@ -117,8 +117,6 @@ impl Stage {
 
 /// Bursts of requests, which are more than there are seats for.
 fn recorded(objects: &str, seats: u32, borrowing: Borrowing, seed: u64) -> Flight {
-    // Seats that become free together go to all levels that wait, and a replay gives them out one by one.
-    let widest = if objects == PER_FLOW && borrowing == Borrowing::Immediate { 1 } else { 2 };
     let mut random = fastrand::Rng::with_seed(seed);
     let mut stage = Stage::new(objects, seats, borrowing);
     let mut at = 1_000_000;
@@ -132,7 +130,7 @@ fn recorded(objects: &str, seats: u32, borrowing: Borrowing, seed: u64) -> Fligh
         let request = RequestInfo::for_path("get", if random.bool() { "/orders/7" } else { "/reports" });
         let arrived = stage
             .flow
-            .arrive(Attributes { user: &user, request: &request }, WorkEstimate::seats(random.u32(1..=widest)));
+            .arrive(Attributes { user: &user, request: &request }, WorkEstimate::seats(random.u32(1..=3)));
         if random.u32(0..50) == 0 {
             // Its client leaves at once.
             drop(arrived);

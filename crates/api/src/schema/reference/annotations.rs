@@ -24,12 +24,17 @@ pub(super) fn section() -> String {
         "| `{IGNORE}` | both | names of rules, separated by commas | none | The rules of `evenkeel check` that are silent about the object. |"
     );
     for (name, values, default, about) in [
-        (MODE, "`audit`", "the object governs", "The object does not govern: it decides in the shadow only."),
+        (
+            MODE,
+            "`audit`, `promote`",
+            "the object governs",
+            "The object does not govern: it decides in the shadow only. If one has `promote`, all objects of the shadow govern.",
+        ),
         (
             REPLACES,
             "the name of an object",
             "its own name",
-            "With the mode `audit`: in whose place the object is in the shadow.",
+            "With a mode: in whose place the object is in the shadow.",
         ),
     ] {
         let _ = writeln!(page, "| `{name}` | both | {values} | {default} | {about} |");

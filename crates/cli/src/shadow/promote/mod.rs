@@ -1,17 +1,20 @@
 //! `evenkeel shadow promote`: the shadow's objects take the place of those in effect (SH-5).
 
+mod api;
 mod files;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use evenkeel_api::annotations::MODE;
 use evenkeel_gateway::Config;
 use tokio::runtime;
 
 use super::{LIMITS, Shadows, shadows};
 use crate::exit::Exit;
-use crate::remote::{GatewayFlags, Server};
+use crate::remote::{ClusterFlags, GatewayFlags, Server, cluster};
 use crate::terminal::{print, printable};
 
+use api::ApiPromotion;
 use files::Promotion;
 
 const EXAMPLES: &str = "\
@@ -19,18 +22,25 @@ Examples:
   See the commands that let the shadow's objects take the place of those in effect:
     evenkeel shadow promote
   Run them, on the machine of the gateway and in its working directory:
-    evenkeel shadow promote --write";
+    evenkeel shadow promote --write
+  The shadow's objects are those of an API that have evenkeel.dev/mode: audit:
+    evenkeel shadow promote --kubeconfig data/kubeconfig --write";
 
 /// Lets the shadow's objects take the place of those in effect, in one step.
 ///
 /// Where the objects are files, the commands that do it are printed, and run with --write. The gateway notices the change by itself. Requests
 /// that run go on, and requests that wait keep their places. The objects that were in effect are kept beside the new ones, with the suffix
 /// `.before`.
+///
+/// Where they are objects of an API, with the annotation `evenkeel.dev/mode: audit`, name it with --kubeconfig. One write, which is printed, lets all of them
+/// govern. With --write it is done, and the objects are then written into the places that they have.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(super) struct Promote {
     #[command(flatten)]
     gateway: GatewayFlags,
+    #[command(flatten)]
+    api: ClusterFlags,
     /// Run the commands instead of printing them. Paths are those of the gateway's settings, from its working directory.
     #[arg(long)]
     write: bool,
@@ -42,17 +52,44 @@ impl Promote {
     pub(super) fn run(&self) -> Result<Exit> {
         let server = Server::new(&self.gateway.access()?, LIMITS)?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-        let (config, shadows) = runtime.block_on(state(&server))?;
-        let promotion = promotion_of(&config)?;
-        let mut text = summary(&shadows);
+        let text = if self.api.is_given() {
+            let api = Server::new(&self.api.access()?, cluster::LIMITS)?;
+            runtime.block_on(self.promote_in(&api, &server))?
+        } else {
+            let (config, shadows) = runtime.block_on(state(&server))?;
+            self.promote_files(&promotion_of(&config)?, &shadows)?
+        };
+        print(text)?;
+        Ok(Exit::Success)
+    }
+
+    fn promote_files(&self, promotion: &Promotion, shadows: &Shadows) -> Result<String> {
+        let mut text = summary(shadows);
         if self.write {
             promotion.write()?;
             text += &format!("{} has the objects of the shadow now\n", promotion.to().display());
         } else {
             promotion.commands().iter().for_each(|command| text += &format!("{command}\n"));
         }
-        print(text)?;
-        Ok(Exit::Success)
+        Ok(text)
+    }
+
+    /// The same where the objects are those of an API.
+    async fn promote_in(&self, api: &Server, gateway: &Server) -> Result<String> {
+        let Some(promotion) = ApiPromotion::read(api).await? else {
+            bail!("no object of {} has the annotation `{MODE}: audit`; there is nothing to promote", api.url())
+        };
+        // Once they govern there is no shadow any more, and what is left is to write them into their places.
+        let mut text = if promotion.is_begun() { String::new() } else { summary(&shadows(gateway).await?) };
+        if self.write {
+            promotion.write(api).await?;
+            text += &format!("{} objects of the shadow govern now\n", promotion.objects());
+        } else if promotion.is_begun() {
+            text += "# The objects of the shadow govern already; --write writes them into the places that they have.\n";
+        } else {
+            text += &format!("{}\n", promotion.command());
+        }
+        Ok(text)
     }
 }
 
@@ -69,6 +106,12 @@ async fn state(server: &Server) -> Result<(Config, Shadows)> {
 fn promotion_of(config: &Config) -> Result<Promotion> {
     let of_shadow = config.shadow.as_ref().and_then(|shadow| shadow.objects.clone());
     let Some(from) = of_shadow else {
+        if config.shadow.is_none() {
+            bail!(
+                "the shadow's objects are those with the annotation `{MODE}: audit`; if they are of an API, name it with --kubeconfig (that of a gateway is \
+                 `kubeconfig` in its data directory); in files, remove the annotation, and the objects that they replace"
+            )
+        }
         bail!(
             "the shadow has the objects in effect, and differs only by `shadow.concurrency` or `shadow.borrowing`; set `concurrency` or \
              `flowControl.borrowing` to these"

@@ -207,7 +207,7 @@ impl FlowControlShared {
     }
 
     /// When the seats are to be divided next.
-    fn next_division(&self) -> Option<Instant> {
+    pub(crate) fn next_division(&self) -> Option<Instant> {
         self.control().controller.next_timeout()
     }
 

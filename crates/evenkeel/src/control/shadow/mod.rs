@@ -13,6 +13,7 @@ mod names;
 mod records;
 mod report;
 mod running;
+mod service_times;
 mod session;
 mod tap;
 

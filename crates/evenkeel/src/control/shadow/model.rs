@@ -21,6 +21,7 @@ use evenkeel_engine::{Configuration, Engine, EngineEffects, Flow, LevelId, Schem
 
 use super::figures::{Figures, RowRef, Side, SideOutcome};
 use super::records::{ArrivalRecord, EventRecord, Happened};
+use super::service_times::ServiceTimes;
 use crate::control::seat_division::DivisionChoice;
 
 /// The shadow of a flow control, as a state machine: records go in, figures come out.
@@ -67,6 +68,8 @@ pub(crate) struct ModelSetup {
     pub(crate) division: DivisionChoice,
     pub(crate) objects: Objects,
     pub(crate) seats: i64,
+    /// When reality divides its seats next: the shadow does at the same times (CL-11).
+    pub(crate) next_division: Option<Instant>,
 }
 
 /// A request that has arrived.
@@ -124,8 +127,7 @@ struct Delayed {
 /// The model's state for one flow schema.
 #[derive(Debug)]
 struct SchemaState {
-    /// How long they take, on average.
-    service: Option<Nanos>,
+    service_times: ServiceTimes,
     stamps: FlowStamps,
 }
 
@@ -150,21 +152,19 @@ const STAMPS_MAX: usize = 1 << 16;
 const STAMPS_MIN: usize = 64;
 /// How long a request takes of which nothing is known.
 const SERVICE_UNKNOWN: Nanos = 10 * MILLISECOND;
-/// The weight of the last request in the average of its flow schema, as a part of one.
-const AVERAGE_PARTS: Nanos = 64;
 
 // === impl Model ===
 
 impl Model {
     /// A shadow that begins now. If reality is busy, what is counted begins a little later.
     pub(crate) fn new(setup: ModelSetup, now: Instant, is_busy: bool) -> Self {
-        let mut engine = Engine::with_config(setup.division.config(setup.preset, setup.seats), now);
+        let mut engine = Engine::with_config(setup.division.config(setup.preset, setup.seats), setup.divided_at(now));
         engine.apply(setup.objects.clone(), now, &mut |_: Ticket, _: &mut Job| {});
         let configuration = engine.configuration();
         let has_rate = |schema: &&Schema| schema.terms.as_ref().is_some_and(|terms| terms.rate.is_some());
         let with_rate = configuration.schemas().iter().filter(has_rate).count().max(1);
         let stamps = (STAMPS_MAX / with_rate).max(STAMPS_MIN);
-        let state = |_: &Schema| SchemaState { service: None, stamps: FlowStamps::new(stamps) };
+        let state = |_: &Schema| SchemaState { service_times: ServiceTimes::default(), stamps: FlowStamps::new(stamps) };
         Self {
             schemas: configuration.schemas().iter().map(state).collect(),
             configuration,
@@ -278,7 +278,8 @@ impl Model {
         let lost = (now - self.decided_until).max(0) / SECOND + 1;
         let dropped_seconds = self.dropped_seconds + u64::try_from(lost).unwrap_or(0);
         let figures = std::mem::take(&mut self.figures);
-        let fresh = Self::new(self.setup.clone(), now, true);
+        let next_division = self.engine.controller().next_timeout();
+        let fresh = Self::new(ModelSetup { next_division, ..self.setup.clone() }, now, true);
         *self = Self { figures, dropped, dropped_seconds, ..fresh };
     }
 
@@ -514,14 +515,26 @@ impl Model {
 
     fn note_service(&mut self, schema: u32, ran: Nanos) {
         if let Some(state) = self.schemas.get_mut(schema as usize) {
-            state.service = Some(state.service.map_or(ran, |average| average + (ran - average) / AVERAGE_PARTS));
+            state.service_times.note(ran);
         }
     }
 
-    /// How long a request of that flow schema takes (SH-1).
-    fn expected(&self, schema: u32) -> Nanos {
-        let own = self.schemas.get(schema as usize).and_then(|state| state.service);
-        own.or_else(|| self.schemas.iter().find_map(|state| state.service)).unwrap_or(SERVICE_UNKNOWN)
+    /// How long a request of that flow schema may take (SH-1).
+    fn expected(&mut self, schema: u32) -> Nanos {
+        let own = self.schemas.get_mut(schema as usize).and_then(|state| state.service_times.draw());
+        own.or_else(|| self.schemas.iter_mut().find_map(|state| state.service_times.draw())).unwrap_or(SERVICE_UNKNOWN)
+    }
+}
+
+// === impl ModelSetup ===
+
+impl ModelSetup {
+    /// When seats were divided last, if that is due at the same times as in reality.
+    fn divided_at(&self, now: Instant) -> Instant {
+        let (Some(next), Some(period)) = (self.next_division, self.division.period.filter(|period| *period > 0)) else {
+            return now;
+        };
+        Instant::from_nanos(now.as_nanos() - (now - next).rem_euclid(period))
     }
 }
 

@@ -90,7 +90,8 @@ impl FlowControl {
         let mut division = shared.division.clone();
         division.borrowing = Some(settings.borrowing.unwrap_or_else(|| self.borrowing()));
         let is_busy = self.listen_for_shadow();
-        let setup = ModelSetup { preset: self.preset(), division, objects, seats };
+        let next_division = shared.next_division();
+        let setup = ModelSetup { preset: self.preset(), division, objects, seats, next_division };
         let session = Arc::new(Session::new(setup, settings.concurrency.is_some(), shared.now(), is_busy));
         shared.shadow.set(Some(Arc::clone(&session)));
         if matches!(shared.upkeep().clock, Clock::Started(_)) {

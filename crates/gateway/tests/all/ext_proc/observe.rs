@@ -15,7 +15,8 @@ use crate::support::upstream::Upstream;
 const OBSERVING: (&str, &str) =
     ("message_timeout: 20s", "observability_mode: true\n              deferred_close_timeout: 0.001s");
 
-async fn report(deciding: &Deciding, requests: u64) -> ShadowReport {
+/// What the shadow says when it has decided about so many requests.
+pub(super) async fn report(deciding: &Deciding, requests: u64) -> ShadowReport {
     let until = Instant::now() + PATIENCE;
     loop {
         let report = deciding.gateway.flow().shadow_report().unwrap();

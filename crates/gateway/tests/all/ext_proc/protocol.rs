@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use evenkeel_gateway::config::ShadowConfig;
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2;
@@ -11,7 +12,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Deciding, deciding};
+use super::observe::report;
+use super::{Deciding, deciding, one_level};
 use crate::authority::Authority;
 
 const PROCESS: &str = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
@@ -92,6 +94,25 @@ async fn what_is_not_the_protocol_ends_with_a_status() {
         assert_eq!(found.as_deref(), Some(status), "{what}");
         deciding.has(0, 0).await;
     }
+    deciding.done().await;
+}
+
+/// Requests that Envoy asks about are in the shadow and in dumps, as all others.
+#[tokio::test]
+async fn sh_1_fr_1_requests_of_envoy_are_in_the_shadow_and_in_dumps() {
+    let mut settings = one_level(1, 10);
+    settings.shadow = Some(ShadowConfig::default());
+    let deciding = Deciding::start(settings).await;
+    let head = request_headers(&[(":method", "GET"), (":path", "/orders/7"), (":authority", "shop.example")]);
+    for _ in 0..3 {
+        assert_eq!(call(deciding.address, PROCESS, framed(0, &head)).await.1.as_deref(), Some("0"));
+        deciding.has(0, 0).await;
+    }
+    let report = report(&deciding, 3).await;
+    assert_eq!((report.totals.wait.real.samples, report.totals.wait.shadow.samples), (3, 3));
+    let flight = deciding.gateway.flow().flight(Duration::from_secs(60), "a test").unwrap();
+    assert_eq!(flight.records.len(), 3);
+    assert!(flight.header.requests.iter().any(|request| request.path == "/orders/7"), "{:?}", flight.header.requests);
     deciding.done().await;
 }
 
