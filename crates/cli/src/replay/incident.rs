@@ -193,6 +193,9 @@ impl<'a> IncidentView<'a> {
                 first.reason.as_str()
             ));
             lines.push(match &first.change {
+                Some((after, what)) if *after < 0 => {
+                    format!("last change, {:.3} s before the first request: {what}", seconds(-*after))
+                }
                 Some((after, what)) => format!("last change before it, after {:.3} s: {what}", seconds(*after)),
                 None => "nothing was changed before it".to_owned(),
             });

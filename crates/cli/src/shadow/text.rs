@@ -1,7 +1,7 @@
 //! The report of a shadow as text for people: the sentence first, then totals, levels and flows.
 
 use evenkeel::canary::CanaryState;
-use evenkeel::shadow::{ShadowFigures, ShadowReport, Sides};
+use evenkeel::shadow::{ShadowFigures, ShadowReport, ShadowWait, Sides};
 
 use crate::terminal::{Column, Paint, Shade, Table, printable, thousands};
 
@@ -37,11 +37,12 @@ pub(super) fn report(service: Option<&str>, report: &ShadowReport, flows: usize,
         text.push('\n');
     }
     let hidden = report.flows.len().saturating_sub(flows);
-    if hidden > 0 || report.requests_of_other_flows > 0 {
-        let others = count(report.requests_of_other_flows);
-        text += &format!(
-            "\n{hidden} more flows (--flows), and {others} requests of flows that are too light to be listed\n"
-        );
+    let others = report.requests_of_other_flows;
+    if hidden > 0 {
+        text += &format!("\n{hidden} more flows (--flows)\n");
+    }
+    if others > 0 {
+        text += &format!("\n{} requests of flows that are too light to be listed\n", count(others));
     }
     text
 }
@@ -110,13 +111,15 @@ fn table(report: &ShadowReport, flows: usize) -> Table {
 
 fn cells(figures: &ShadowFigures) -> [String; 6] {
     let ShadowFigures { rejected, wait, .. } = figures;
+    // Where no request started, nobody knows how long one waits.
+    let known = |wait: &ShadowWait, ms| if wait.samples == 0 { "–".to_owned() } else { milliseconds(ms) };
     [
         count(rejected.real),
         count(rejected.shadow),
-        milliseconds(wait.real.p50),
-        milliseconds(wait.shadow.p50),
-        milliseconds(wait.real.p99),
-        milliseconds(wait.shadow.p99),
+        known(&wait.real, wait.real.p50),
+        known(&wait.shadow, wait.shadow.p50),
+        known(&wait.real, wait.real.p99),
+        known(&wait.shadow, wait.shadow.p99),
     ]
 }
 

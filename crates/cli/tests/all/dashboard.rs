@@ -116,6 +116,7 @@ impl Loaded {
         fs::write(&settings, settings_text).unwrap();
         fs::create_dir(&objects).unwrap();
         fs::write(objects.join("tenants.yaml"), objects_text).unwrap();
+        fs::write(folder.path().join("new.yaml"), OBJECTS).unwrap();
         let upstream = format!("http://{}", start_service());
         let [settings, objects] = [&settings, &objects].map(|path| path.to_str().unwrap());
         let ports = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-filter"];
@@ -277,7 +278,8 @@ fn sh_3_the_shadow_in_a_browser() {
     let Some(mut browser) = Browser::start() else {
         return evenkeel_missing_tool::skip("Chromium is not installed");
     };
-    let settings = format!("{SETTINGS}shadow: {{concurrency: 2, percent: 25, returnIf: {{rejectedPercent: 100}}}}\n");
+    let new = "{objects: new.yaml, concurrency: 2, percent: 25, returnIf: {rejectedPercent: 100}}";
+    let settings = format!("{SETTINGS}shadow: {new}\n");
     let schema = "  name: tenants\nspec:\n  priorityLevelConfiguration";
     let with_rate = schema.replacen('\n', "\n  annotations: {evenkeel.dev/rate: 30/s}\n", 1);
     assert!(OBJECTS.contains(schema));

@@ -429,3 +429,24 @@ fn fr_3_a_dump_tells_what_happened_and_who_delayed_whom() {
     assert!(compared["flows"][0]["before"].is_object() && compared["incident"].is_object());
     assert_eq!(run(&["simulate", &dump]).status.code(), Some(0));
 }
+
+#[test]
+fn fr_3_what_changed_before_the_first_request_is_told_as_such() {
+    let (folder, clock) = (TempDir::new().unwrap(), ManualClock::new());
+    let objects = "{levels: {all: {share: 1, reject: true}}, match: [{level: all}]}";
+    let flow = FlowControl::builder().server_concurrency(1).objects(objects).manual_clock(clock.clone()).build();
+    flow.record(1 << 20);
+    flow.set_server_concurrency(2);
+    clock.advance(Duration::from_secs(2));
+    let (user, request) = (User::new("alice", [""; 0]), RequestInfo::for_path("get", "/orders"));
+    let attributes = Attributes { user: &user, request: &request };
+    let arrived: Vec<_> = (0..3).map(|_| flow.arrive(attributes, WorkEstimate::ONE_SEAT)).collect();
+    drop(arrived);
+    // The dump is taken long after the last request has ended, and there is nothing to tell of that time.
+    clock.advance(Duration::from_secs(9));
+    let file = folder.path().join("incident.ekf");
+    fs::write(&file, flow.flight(Duration::from_secs(60), "a test").unwrap().to_bytes()).unwrap();
+    let printed = text(&run(&["replay", file.to_str().unwrap()]).stdout);
+    assert!(printed.contains("last change, 2.000 s before the first request: 1 seats became 2"), "{printed}");
+    assert!(printed.starts_with("3 requests in 0.0 s, 1 rejected, 2 seats"), "{printed}");
+}

@@ -105,6 +105,10 @@ fn sh_3_the_report_is_a_table_and_the_json_of_the_gateway() {
     let all = shown.lines().find(|line| line.starts_with("all ")).unwrap();
     let cells: Vec<_> = all.split_whitespace().filter(|cell| !["│", "|"].contains(cell)).collect();
     assert_eq!(cells[..4], ["all", "10", "0", "5"], "{shown}");
+    // Where all requests are rejected, none waits.
+    let rejected = shown.lines().find(|line| line.contains("everything → reports")).unwrap();
+    let waits: Vec<_> = rejected.split_whitespace().rev().take(5).collect();
+    assert_eq!((waits[0], waits[1] != "–"), ("–", true), "{shown}");
     // So many flows as were asked for.
     let shown = text(&run(&["shadow", &shadowed.url(), "--flows", "0"]).stdout);
     assert!(shown.contains("more flows (--flows)") && !shown.contains("everything → reports"), "{shown}");

@@ -75,6 +75,16 @@ fn load(mut seed: u64) -> Vec<Call> {
     calls
 }
 
+/// The same for half a minute.
+fn long_load(seed: u64) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    for part in 0..4 {
+        let begin = calls.last().map_or(0, |last| last.at);
+        calls.extend(load(seed + 100 * part).into_iter().map(|call| Call { at: begin + call.at, ..call }));
+    }
+    calls
+}
+
 /// A flow control and the requests that it has, on a clock of its own.
 struct Stage {
     flow: FlowControl,
@@ -235,6 +245,8 @@ fn sh_1_a_shadow_that_begins_later_divides_seats_at_the_same_times() {
             for call in load(begins_at + round) {
                 stage.arrive(&Call { at: begins_at + round * 12_000_000_000 + call.at, ..call });
             }
+            // The rings of the shadow do not have room for all of them.
+            stage.flow.shadow_report().unwrap();
         }
         let report = stage.report();
         assert!(report.totals.rejected.real > 20, "{report:?}");
@@ -251,7 +263,7 @@ fn sh_1_what_the_shadow_predicts_happens() {
         [((ONE, 12), (TWO, 12)), ((ONE, 12), (ONE, 7)), ((TWO, 12), (ONE, 15))].into_iter().enumerate()
     {
         for seed in 1..4 {
-            let calls = load(seed);
+            let calls = long_load(seed);
             let (real, shadow) = ((real.0, real.1, borrowing), (shadow.0, shadow.1, borrowing));
             let predicted = run(&calls, real, shadow);
             let happened = run(&calls, shadow, shadow);

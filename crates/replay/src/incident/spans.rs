@@ -33,7 +33,10 @@ impl<'a> Spans<'a> {
             record.at.saturating_add(record.waited).saturating_add(ran)
         };
         let ends = flight.records.iter().map(end_of);
-        let end = ends.max()?.max(begin.saturating_add(flight.header.length)).max(begin.saturating_add(1));
+        // Requests that have not ended go on until the dump. Without them, nothing happened after the last end.
+        let is_open = |record: &FlightRecord| matches!(record.end, FlightEnd::Open { .. });
+        let dumped = flight.records.iter().any(is_open).then(|| begin.saturating_add(flight.header.length));
+        let end = ends.chain(dumped).max()?.max(begin.saturating_add(1));
         let (mut numbers, mut names) = (HashMap::new(), Vec::new());
         let mut number = |schema: &'a str, flow: &'a str| {
             *numbers.entry((schema, flow)).or_insert_with(|| {

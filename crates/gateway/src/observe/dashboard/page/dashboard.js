@@ -484,7 +484,8 @@ function drawShadow() {
     (row) => el("tr", {}, el("td", { class: "one", title: row.name }, row.name), el("td", { class: "one", title: row.level }, row.level),
       cell("requests"), cell("rejected"), cell("in the shadow"), cell("wait p99"), cell("in the shadow")),
     (row, { requests, rejected: lost, wait }) => {
-      const values = [number(requests), number(lost.real), number(lost.shadow), duration(wait.real.p99), duration(wait.shadow.p99)];
+      const known = ({ samples, p99 }) => (samples ? duration(p99) : "–"); // where no request started, nobody knows
+      const values = [number(requests), number(lost.real), number(lost.shadow), known(wait.real), known(wait.shadow)];
       values.forEach((value, index) => setText(row.children[index + 2], value));
       row.children[4].className = lost.shadow > lost.real ? "number bad" : "number";
       row.children[6].className = wait.shadow.p99 > wait.real.p99 * 1.1 + 1 ? "number warn" : "number";
