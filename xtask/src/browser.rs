@@ -18,16 +18,7 @@ pub(crate) fn browser() -> Result<()> {
     let is_there = CHROMIUM.iter().any(|name| CommandLine::new(*name).args(["--version"]).succeeds());
     ensure!(is_there, "there is no Chromium; `cargo xtask setup` installs Debian's");
     CommandLine::cargo(&["test"], Lockfile::from_environment())
-        .args([
-            "--release",
-            "--package",
-            "evenkeel-cli",
-            "--test",
-            "all",
-            "--",
-            "--nocapture",
-            "in_a_browser",
-        ])
+        .args(["--release", "--package", "evenkeel-cli", "--test", "all", "--", "--nocapture", "in_a_browser"])
         .env("EVENKEEL_USABLE_MS_MAX", USABLE_MS_MAX.to_string())
         .run()?;
     println!("look at the pictures in {}", target_folder()?.join("browser").display());

@@ -302,7 +302,9 @@ fn sh_3_the_shadow_in_a_browser() {
     check_names(&mut browser);
     for (width, scheme) in LOOKS {
         browser.open(url, width, scheme);
-        browser.wait_for("!document.getElementById('shadow')?.hidden && document.getElementById('shadow-rows')?.children.length > 2");
+        browser.wait_for(
+            "!document.getElementById('shadow')?.hidden && document.getElementById('shadow-rows')?.children.length > 2",
+        );
         check_page(&mut browser, url, width);
         browser.picture(&pictures().join(format!("shadow-{scheme}-{width}.png")));
     }

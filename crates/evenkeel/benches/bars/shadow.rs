@@ -105,7 +105,12 @@ fn same_objects(bars: &mut Bars) {
         let (rejected, wait) = (&report.totals.rejected, &report.totals.wait);
         let off = off(rejected.shadow as f64, rejected.real as f64);
         bars.add(&format!("{title}rejected, off"), off, "%", Bar::AtMost(1.0, "%"));
-        bars.add(&format!("{title}wait p99, off"), self::off(wait.shadow.p99, wait.real.p99), "%", Bar::AtMost(5.0, "%"));
+        bars.add(
+            &format!("{title}wait p99, off"),
+            self::off(wait.shadow.p99, wait.real.p99),
+            "%",
+            Bar::AtMost(5.0, "%"),
+        );
     }
 }
 

@@ -128,9 +128,8 @@ fn recorded(objects: &str, seats: u32, borrowing: Borrowing, seed: u64) -> Fligh
         }
         let user = User::new(format!("user-{}", random.u64(0..7)), [""; 0]);
         let request = RequestInfo::for_path("get", if random.bool() { "/orders/7" } else { "/reports" });
-        let arrived = stage
-            .flow
-            .arrive(Attributes { user: &user, request: &request }, WorkEstimate::seats(random.u32(1..=3)));
+        let arrived =
+            stage.flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::seats(random.u32(1..=3)));
         if random.u32(0..50) == 0 {
             // Its client leaves at once.
             drop(arrived);

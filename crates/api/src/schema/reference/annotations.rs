@@ -30,12 +30,7 @@ pub(super) fn section() -> String {
             "the object governs",
             "The object does not govern: it decides in the shadow only. If one has `promote`, all objects of the shadow govern.",
         ),
-        (
-            REPLACES,
-            "the name of an object",
-            "its own name",
-            "With a mode: in whose place the object is in the shadow.",
-        ),
+        (REPLACES, "the name of an object", "its own name", "With a mode: in whose place the object is in the shadow."),
     ] {
         let _ = writeln!(page, "| `{name}` | both | {values} | {default} | {about} |");
     }

@@ -75,7 +75,9 @@ impl ApiPromotion {
         let is_begun = promoted.is_some();
         let found = |named: &Named| {
             let mut objects = objects.iter();
-            objects.find(|(kind, object)| *kind == named.kind && name_of(object) == named.name).map(|(_, object)| object)
+            objects
+                .find(|(kind, object)| *kind == named.kind && name_of(object) == named.name)
+                .map(|(_, object)| object)
         };
         let begin = (!is_begun).then(|| leader.annotate(Some(PROMOTE)));
         let copies = audits.iter().filter_map(|audit| {
@@ -127,7 +129,8 @@ impl ApiPromotion {
             if *method == Method::DELETE && response.0 == StatusCode::NOT_FOUND {
                 continue;
             }
-            answer(api, response, &target).with_context(|| format!("cannot write {target}; run this again to go on"))?;
+            answer(api, response, &target)
+                .with_context(|| format!("cannot write {target}; run this again to go on"))?;
         }
         Ok(())
     }
@@ -224,7 +227,11 @@ mod tests {
     #[test]
     fn sh_5_one_write_lets_all_of_them_govern_and_the_last_one_ends_it() {
         let mut objects = vec![
-            level("orders", 10, json!({ AUTO_UPDATE_ANNOTATION: "true", "team": "shop", "evenkeel.dev/queuing": "shuffle" })),
+            level(
+                "orders",
+                10,
+                json!({ AUTO_UPDATE_ANNOTATION: "true", "team": "shop", "evenkeel.dev/queuing": "shuffle" }),
+            ),
             level("orders-next", 30, json!({ MODE: "audit", REPLACES: "orders", "evenkeel.dev/wait-limit": "1s" })),
             level("reports", 40, json!({ MODE: "audit" })),
             level("exports-next", 5, json!({ MODE: "audit", REPLACES: "exports" })),
@@ -238,7 +245,10 @@ mod tests {
             "DELETE exports-next",
             "DELETE orders-next",
         ];
-        assert_eq!((shown(&promotion), promotion.is_begun(), promotion.objects()), (all.map(String::from).to_vec(), false, 3));
+        assert_eq!(
+            (shown(&promotion), promotion.is_begun(), promotion.objects()),
+            (all.map(String::from).to_vec(), false, 3)
+        );
         assert_eq!(
             promotion.command(),
             "kubectl annotate --overwrite prioritylevelconfigurations orders-next evenkeel.dev/mode=promote"
@@ -257,7 +267,10 @@ mod tests {
         // Begun before, and not finished: it goes on.
         objects[1].1["metadata"]["annotations"][MODE] = json!(PROMOTE);
         let promotion = ApiPromotion::of(&objects).unwrap();
-        assert_eq!((shown(&promotion), promotion.is_begun()), (all[1..].iter().map(ToString::to_string).collect(), true));
+        assert_eq!(
+            (shown(&promotion), promotion.is_begun()),
+            (all[1..].iter().map(ToString::to_string).collect(), true)
+        );
 
         objects.truncate(1);
         assert!(ApiPromotion::of(&objects).is_none());

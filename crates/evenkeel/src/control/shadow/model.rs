@@ -164,7 +164,8 @@ impl Model {
         let has_rate = |schema: &&Schema| schema.terms.as_ref().is_some_and(|terms| terms.rate.is_some());
         let with_rate = configuration.schemas().iter().filter(has_rate).count().max(1);
         let stamps = (STAMPS_MAX / with_rate).max(STAMPS_MIN);
-        let state = |_: &Schema| SchemaState { service_times: ServiceTimes::default(), stamps: FlowStamps::new(stamps) };
+        let state =
+            |_: &Schema| SchemaState { service_times: ServiceTimes::default(), stamps: FlowStamps::new(stamps) };
         Self {
             schemas: configuration.schemas().iter().map(state).collect(),
             configuration,
