@@ -9,8 +9,10 @@ mod settings_routes;
 mod text;
 
 use std::io::{self, IsTerminal};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use anyhow::Result;
 use clap::Args;
@@ -213,11 +215,15 @@ impl Replay {
         if !named.is_empty() {
             configurations.push(read_objects(&named, preset)?);
         }
-        let mut run = Run::new(settings, configurations, None);
-        run.read_flight(&flight);
-        let report = run.finish();
+        // Both decide about all requests again. Neither needs the other.
+        let (report, incident) = thread::scope(|scope| {
+            let incident = scope.spawn(|| IncidentView::new(&flight));
+            let mut run = Run::new(settings, configurations, None);
+            run.read_flight(&flight);
+            (run.finish(), incident.join())
+        });
+        let incident = incident.unwrap_or_else(|panicked| resume_unwind(panicked))?;
         file.tell_services(self.concurrency.as_ref());
-        let incident = IncidentView::new(&flight)?;
         print(&match self.output {
             OutputFormat::Text => incident.text(self.color.paint(&io::stdout())) + &self.text(&report)?,
             OutputFormat::Json => pretty_json(&json::JsonReport::new(&report).with_incident(incident.json()))?,

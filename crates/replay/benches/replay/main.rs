@@ -9,6 +9,7 @@ mod repeated;
 use std::fs::File;
 use std::io::Read as _;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Instant;
 
 use evenkeel::flight::Flight;
@@ -101,9 +102,12 @@ fn incident_seconds(requests: usize) -> f64 {
     let flight = Flight::from_bytes(&dump).unwrap();
     assert_eq!(flight.records.len(), requests);
     let seats = u32::try_from(flight.header.seats).unwrap();
-    let mut replay = Replay::new(Settings::new(Preset::Plain, seats), vec![objects_of(&flight).unwrap()], None);
-    replay.read_flight(&flight);
-    let (report, incident) = (replay.finish(), Incident::new(&flight).unwrap().unwrap());
+    let (report, incident) = thread::scope(|scope| {
+        let incident = scope.spawn(|| Incident::new(&flight).unwrap().unwrap());
+        let mut replay = Replay::new(Settings::new(Preset::Plain, seats), vec![objects_of(&flight).unwrap()], None);
+        replay.read_flight(&flight);
+        (replay.finish(), incident.join().unwrap())
+    });
     let time = start.elapsed().as_secs_f64();
     assert_eq!((report.requests, incident.agreement.same), (requests as u64, requests as u64));
     time
