@@ -13,8 +13,8 @@ mod shared_ring;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::control::flight::FlightChange;
 use arc_swap::ArcSwapOption;
@@ -31,7 +31,10 @@ use shared_ring::{BlockClaim, SharedRing};
 /// The way from requests and levels to the recorder, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct RecorderTap {
-    is_on: AtomicBool,
+    /// The number of the recorder; 0 if there is none, and [`ENDING`] if threads may still have one that was switched off.
+    number: AtomicU64,
+    /// How many requests have seen that it was switched off.
+    seen_ending: AtomicU32,
     recorder: ArcSwapOption<Recorder>,
     pub(crate) levels: Mutex<TappedLevels>,
 }
@@ -57,16 +60,20 @@ pub(crate) struct Recorder {
     missed: AtomicU64,
     requests: Requests,
     changes: Mutex<VecDeque<FlightChange>>,
-    /// Threads know by it whether the recorder is still there.
-    token: Arc<()>,
+    /// Nobody asks it for a dump any more: threads let go of it.
+    is_over: AtomicBool,
 }
 
-/// What a thread has claimed of a recorder.
+/// What a thread has claimed of a recorder. It has the recorder too: to ask for that costs more than everything else.
 struct ThreadClaim {
-    number: u64,
-    recorder: Weak<()>,
+    recorder: Arc<Recorder>,
     claim: BlockClaim,
 }
+
+/// The number of no recorder.
+const ENDING: u64 = u64::MAX;
+/// When so many requests have seen that a recorder was switched off, all threads that have something to do have let go of it.
+const ENDING_REQUESTS: u32 = 4096;
 
 /// Changes that are remembered.
 const CHANGES_MAX: usize = 256;
@@ -84,12 +91,18 @@ thread_local! {
 impl RecorderTap {
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
-        self.is_on.load(Ordering::Relaxed)
+        self.number.load(Ordering::Relaxed) != 0
     }
 
     pub(crate) fn set(&self, recorder: Option<Arc<Recorder>>) {
-        self.is_on.store(recorder.is_some(), Ordering::Relaxed);
-        self.recorder.store(recorder);
+        let number = recorder.as_ref().map(|recorder| recorder.number);
+        let before = self.recorder.swap(recorder);
+        if let Some(before) = &before {
+            before.is_over.store(true, Ordering::Relaxed);
+        }
+        self.seen_ending.store(0, Ordering::Relaxed);
+        let without = if before.is_some() { ENDING } else { 0 };
+        self.number.store(number.unwrap_or(without), Ordering::Relaxed);
     }
 
     pub(crate) fn levels(&self) -> MutexGuard<'_, TappedLevels> {
@@ -111,12 +124,49 @@ impl RecorderTap {
         id: Result<RequestId, Rejection>,
         at: Instant,
     ) {
-        let loaded = self.recorder.load();
-        let Some(recorder) = &*loaded else { return };
-        let request = recorder.requests.number(attributes, class);
-        let level = LevelKey::new(class.schema.level.id);
-        let record = ArrivalRecord { at, id, level, request, flow_hash: class.flow_hash, work, wait_limit };
-        recorder.write(record);
+        let number = self.number.load(Ordering::Relaxed);
+        let told = CLAIMS.try_with(|all| {
+            let mut all = all.try_borrow_mut().ok()?;
+            let place = match all.iter().position(|claim| claim.recorder.number == number) {
+                Some(place) => place,
+                None => self.claim(&mut all)?,
+            };
+            let ThreadClaim { recorder, claim } = all.get_mut(place)?;
+            let request = recorder.requests.number(attributes, class);
+            let level = LevelKey::new(class.schema.level.id);
+            let record = ArrivalRecord { at, id, level, request, flow_hash: class.flow_hash, work, wait_limit };
+            recorder.arrivals.push(claim, record.at.as_nanos(), record.to_words());
+            Some(())
+        });
+        if !matches!(told, Ok(Some(()))) {
+            self.miss();
+        }
+    }
+
+    /// This thread takes part in the recorder from now on, and lets go of others that are over. Tells the place of its claim; `None` if there is no
+    /// recorder any more.
+    #[cold]
+    fn claim(&self, all: &mut Vec<ThreadClaim>) -> Option<usize> {
+        all.retain(|claim| !claim.recorder.is_over.load(Ordering::Relaxed));
+        let Some(recorder) = self.recorder() else {
+            if self.seen_ending.fetch_add(1, Ordering::Relaxed) >= ENDING_REQUESTS {
+                // Unless there is another recorder meanwhile.
+                let _ = self.number.compare_exchange(ENDING, 0, Ordering::Relaxed, Ordering::Relaxed);
+            }
+            return None;
+        };
+        if let Some(place) = all.iter().position(|claim| claim.recorder.number == recorder.number) {
+            return Some(place);
+        }
+        all.push(ThreadClaim { recorder, claim: BlockClaim::default() });
+        Some(all.len() - 1)
+    }
+
+    #[cold]
+    fn miss(&self) {
+        if let Some(recorder) = self.recorder() {
+            recorder.missed.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Something changed that concerns all requests.
@@ -128,6 +178,12 @@ impl RecorderTap {
             }
             changes.push_back(change);
         }
+    }
+}
+
+impl Drop for RecorderTap {
+    fn drop(&mut self) {
+        self.set(None);
     }
 }
 
@@ -147,28 +203,7 @@ impl Recorder {
             missed: AtomicU64::new(0),
             requests: Requests::default(),
             changes: Mutex::default(),
-            token: Arc::default(),
-        }
-    }
-
-    #[inline]
-    fn write(&self, record: ArrivalRecord) {
-        let written = CLAIMS.try_with(|all| {
-            let mut all = all.try_borrow_mut().ok()?;
-            let place = match all.iter().position(|claim| claim.number == self.number) {
-                Some(place) => place,
-                None => {
-                    all.retain(|claim| claim.recorder.strong_count() > 0);
-                    let recorder = Arc::downgrade(&self.token);
-                    all.push(ThreadClaim { number: self.number, recorder, claim: BlockClaim::default() });
-                    all.len() - 1
-                }
-            };
-            self.arrivals.push(&mut all.get_mut(place)?.claim, record.at.as_nanos(), record.to_words());
-            Some(())
-        });
-        if !matches!(written, Ok(Some(()))) {
-            self.missed.fetch_add(1, Ordering::Relaxed);
+            is_over: AtomicBool::new(false),
         }
     }
 }
