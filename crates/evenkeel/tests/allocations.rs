@@ -39,7 +39,7 @@ fn fr_1_a_recorder_that_is_switched_off_gives_its_memory_back() {
     admit(&flow, &user);
     let before = bytes();
     flow.record(1 << 20);
-    (0..20_000).for_each(|_| admit(&flow, &user));
+    (0..40_000).for_each(|_| admit(&flow, &user));
     assert!(bytes() - before > 1 << 19);
     assert_eq!(allocations(|| (0..1_000).for_each(|_| admit(&flow, &user))), 0);
     flow.record(0);

@@ -281,7 +281,7 @@ fn sh_3_the_shadow_in_a_browser() {
     let new = "{objects: new.yaml, concurrency: 2, percent: 25, returnIf: {rejectedPercent: 100}}";
     let settings = format!("{SETTINGS}shadow: {new}\n");
     let schema = "  name: tenants\nspec:\n  priorityLevelConfiguration";
-    let with_rate = schema.replacen('\n', "\n  annotations: {evenkeel.dev/rate: 30/s}\n", 1);
+    let with_rate = schema.replacen('\n', "\n  annotations: {evenkeel.dev/rate: 10/s}\n", 1);
     assert!(OBJECTS.contains(schema));
     let loaded = Loaded::start_with(&settings, &OBJECTS.replace(schema, &with_rate));
     let url = loaded.url.as_str();
@@ -291,10 +291,10 @@ fn sh_3_the_shadow_in_a_browser() {
     browser.wait_for("!document.getElementById('shadow').hidden");
     for (id, part) in [
         ("shadow-summary", "Under the new configuration "),
-        ("shadow-canary", "The canary has 25 % of the flows and 1 seat: "),
+        ("shadow-canary", "The canary has 25 % of the flows and 2 seats: "),
         ("shadow-caveat", "Service times are those of reality"),
         ("shadow-rows", "greedy"),
-        ("rate-rows", "30/s"),
+        ("rate-rows", "10/s"),
     ] {
         browser.wait_for(&format!("document.getElementById({id:?}).textContent.includes({part:?})"));
     }

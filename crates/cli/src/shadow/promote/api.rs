@@ -214,7 +214,7 @@ impl<'a> Audit<'a> {
 mod tests {
     use super::*;
 
-    fn level(name: &str, shares: u32, annotations: Value) -> (Kind, Value) {
+    fn level(name: &str, shares: u32, annotations: &Value) -> (Kind, Value) {
         let metadata = json!({ "name": name, "resourceVersion": "7", "annotations": annotations, "managedFields": [] });
         let spec = json!({ "type": "Limited", "limited": { "nominalConcurrencyShares": shares } });
         (Kind::PriorityLevelConfiguration, json!({ "metadata": metadata, "spec": spec }))
@@ -230,11 +230,11 @@ mod tests {
             level(
                 "orders",
                 10,
-                json!({ AUTO_UPDATE_ANNOTATION: "true", "team": "shop", "evenkeel.dev/queuing": "shuffle" }),
+                &json!({ AUTO_UPDATE_ANNOTATION: "true", "team": "shop", "evenkeel.dev/queuing": "shuffle" }),
             ),
-            level("orders-next", 30, json!({ MODE: "audit", REPLACES: "orders", "evenkeel.dev/wait-limit": "1s" })),
-            level("reports", 40, json!({ MODE: "audit" })),
-            level("exports-next", 5, json!({ MODE: "audit", REPLACES: "exports" })),
+            level("orders-next", 30, &json!({ MODE: "audit", REPLACES: "orders", "evenkeel.dev/wait-limit": "1s" })),
+            level("reports", 40, &json!({ MODE: "audit" })),
+            level("exports-next", 5, &json!({ MODE: "audit", REPLACES: "exports" })),
         ];
         let promotion = ApiPromotion::of(&objects).unwrap();
         let all = [

@@ -130,8 +130,8 @@ function draw() {
   drawUpstreams();
   drawEvents();
   drawSchemas(levels);
-  if (!frame.server.hasShadow) byId("shadow").hidden = true;
-  else if (!shadow) readShadow();
+  byId("shadow").hidden = !frame.server.hasShadow; // its place is there before its report
+  if (frame.server.hasShadow && !shadow) readShadow();
   if (byId("content").hidden) {
     byId("content").hidden = false;
     document.documentElement.dataset.usableMs = Math.round(performance.now());
@@ -463,8 +463,8 @@ const reports = () => (!shadow ? [] : shadow.services ? shadow.services.map((one
 
 function drawShadow() {
   const all = reports();
-  byId("shadow").hidden = !frame.server.hasShadow || !all.length;
-  if (byId("shadow").hidden) return;
+  if (!frame.server.hasShadow || !all.length) return;
+  byId("shadow-report").hidden = false;
   const of = (report) => (report.service ? `${report.service}: ` : "");
   const dropped = sum(all.map((report) => report.dropped));
   setText(byId("shadow-counts"), `${count(sum(all.map((report) => report.requests)), "request", "requests")}${dropped ? `, ${number(dropped)} missed` : ""}`);
