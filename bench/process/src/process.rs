@@ -125,6 +125,12 @@ impl Process {
         if sent.success() { Ok(()) } else { Err(Error::other("the process has ended already")) }
     }
 
+    /// Ends it at once, without giving it time for anything (`SIGKILL`).
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(drop)
+    }
+
     /// Waits until it has ended by itself, at most for so long.
     pub fn ended(&mut self, wait_max: Duration) -> io::Result<ExitStatus> {
         let start = Instant::now();

@@ -20,8 +20,11 @@ pub(crate) const UNLIMITED: usize = 1_000_000;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Filter {
     None,
-    /// Asks a gateway at this address.
-    ExtProc(SocketAddr),
+    /// Asks a gateway at this address. While it is away, requests pass or fail.
+    ExtProc {
+        gateway: SocketAddr,
+        failure_mode_allow: bool,
+    },
     /// Its own limit by latency, with the settings of its documentation.
     AdaptiveConcurrency,
     /// Its own rate for all requests together: what the service of the benchmark can do.
@@ -100,7 +103,7 @@ pub(crate) fn settings(
             }],
         },
     });
-    if let Filter::ExtProc(gateway) = filter
+    if let Filter::ExtProc { gateway, .. } = filter
         && let Some(clusters) = settings["static_resources"]["clusters"].as_array_mut()
     {
         clusters.push(gateway_cluster(*gateway));
@@ -115,12 +118,13 @@ fn filters(filter: &Filter) -> Value {
     });
     let first = match filter {
         Filter::None => return json!([router]),
-        Filter::ExtProc(_) => json!({
+        Filter::ExtProc { failure_mode_allow, .. } => json!({
             "name": "ext_proc",
             "typed_config": {
                 "@type": format!("{TYPES}.filters.http.ext_proc.v3.ExternalProcessor"),
                 "grpc_service": { "envoy_grpc": { "cluster_name": "gateway" } },
                 "message_timeout": "60s",
+                "failure_mode_allow": failure_mode_allow,
                 "processing_mode": {
                     "request_header_mode": "SEND", "response_header_mode": "SKIP", "response_trailer_mode": "SEND",
                 },

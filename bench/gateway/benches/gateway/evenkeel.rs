@@ -17,6 +17,10 @@ use crate::role::Role;
 
 const OBJECTS: &str = include_str!("tenants.yaml");
 
+/// What a gateway that an Envoy asks has beside that: a queue for each tenant.
+const LEVELS_FOR_ENVOY: &str =
+    "levels: {tenants: {share: 100, queue: 1000, perClient: 40}}\nmatch: [{level: tenants}]\n";
+
 /// More than there are connections, where nothing is to be kept away.
 const SEATS: usize = 600;
 
@@ -96,14 +100,12 @@ pub(crate) fn start_for_envoy(
     folder: &Path,
 ) -> io::Result<Process> {
     let seats = seats_for(task);
-    let objects = folder.join("objects.yaml");
-    fs::write(&objects, OBJECTS)?;
     let file = folder.join(SETTINGS);
-    fs::write(&file, identity_and_log(&More::default(), folder))?;
+    fs::write(&file, format!("{}{LEVELS_FOR_ENVOY}", identity_and_log(&More::default(), folder)))?;
     let mut command = Role::Gateway.command()?;
     let admin = admin.map_or_else(|| "none".to_owned(), |address| address.to_string());
     command.args(["serve", "--admin-listen", &admin, "--ext-proc", &address.to_string()]);
-    command.arg("--concurrency").arg(seats.to_string()).arg("--config").arg(file).arg("--objects").arg(objects);
+    command.arg("--concurrency").arg(seats.to_string()).arg("--config").arg(file);
     Process::start(&mut command, address, folder)
 }
 

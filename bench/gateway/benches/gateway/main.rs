@@ -50,7 +50,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A group of measures: its name, and what adds its figures.
 type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 
-const GROUPS: [Group; 12] = [
+const GROUPS: [Group; 15] = [
     ("gateway throughput", throughput::bars),
     ("gateway latency", latency::bars),
     ("gateway access log", access_log::bars),
@@ -58,7 +58,10 @@ const GROUPS: [Group; 12] = [
     ("gateway memory", memory::bars),
     ("gateway connections", connections::bars),
     ("gateway overload", overload::bars),
-    ("gateway envoy", ext_proc::bars),
+    ("gateway envoy latency", ext_proc::latency),
+    ("gateway envoy neighbours", ext_proc::neighbours),
+    ("gateway envoy aborts", ext_proc::aborts),
+    ("gateway envoy outages", ext_proc::outages),
     ("gateway limit", limit::bars),
     ("gateway dashboard", dashboard::bars),
     ("gateway tracing", tracing::bars),

@@ -1,4 +1,4 @@
-//! One greedy tenant asks for ten times what the service can do, while polite ones ask for a little.
+//! One greedy tenant asks for ten times what the service can do, or several together do, while polite ones ask for a little.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,16 +15,32 @@ use crate::contestant::{Contestant, Entry, Task};
 use crate::load::{Ending, Load};
 use crate::service::{SLOTS, Service, WORK};
 
-/// How many times the service's capacity the greedy tenant asks for.
+/// How many times the service's capacity greedy tenants ask for together.
 const OVERLOAD: u32 = 10;
-/// So many of its requests are under way at most; it would run out of connections otherwise.
+/// So many of their requests are under way at most; they would run out of connections otherwise.
 const GREEDY_UNDER_WAY_MAX: usize = 1000;
-/// The greedy tenant's requests are sent in small crowds.
+/// The requests of a greedy tenant are sent in small crowds.
 const GREEDY_TICK: Duration = Duration::from_millis(5);
 
 const POLITE: [&str; 4] = ["polite-1", "polite-2", "polite-3", "polite-4"];
-/// Together they ask for a fifth of the capacity.
-const POLITE_EVERY: Duration = Duration::from_millis(50);
+const GREEDY: [&str; 16] = [
+    "greedy-1",
+    "greedy-2",
+    "greedy-3",
+    "greedy-4",
+    "greedy-5",
+    "greedy-6",
+    "greedy-7",
+    "greedy-8",
+    "greedy-9",
+    "greedy-10",
+    "greedy-11",
+    "greedy-12",
+    "greedy-13",
+    "greedy-14",
+    "greedy-15",
+    "greedy-16",
+];
 /// A polite tenant that is turned away waits so long, and asks again until it is served.
 const POLITE_BACK_OFF: Duration = Duration::from_millis(100);
 /// A polite tenant gives up after this; no figure is longer.
@@ -35,11 +51,28 @@ const ROUNDS: usize = 3;
 const WARM_UP: Duration = Duration::from_secs(1);
 const ROUND: Duration = Duration::from_secs(4);
 
+/// Who sends requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tenants {
+    greedy: usize,
+    /// How often each polite tenant asks.
+    polite_every: Duration,
+}
+
 /// What a round has found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Round {
     pub(crate) served_per_second: f64,
     pub(crate) polite_p99_ms: f64,
+}
+
+// === impl Tenants ===
+
+impl Tenants {
+    /// Together, the polite ones ask for a fifth of the capacity.
+    pub(crate) const ONE_GREEDY: Self = Self { greedy: 1, polite_every: Duration::from_millis(50) };
+    /// Each polite one asks for half of what everybody's share of the capacity is then.
+    pub(crate) const SIXTEEN_GREEDY: Self = Self { greedy: GREEDY.len(), polite_every: Duration::from_millis(100) };
 }
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
@@ -51,7 +84,7 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     for _ in 0..ROUNDS {
         capacities.push(runtime.block_on(capacity(service.process.address)));
         for (contestant, rounds) in running.iter().zip(&mut rounds) {
-            rounds.push(runtime.block_on(round(contestant.process.address)));
+            rounds.push(runtime.block_on(round(contestant.process.address, Tenants::ONE_GREEDY)));
         }
     }
     let capacity = median(capacities);
@@ -73,10 +106,10 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     Ok(())
 }
 
-/// Polite tenants beside a greedy one.
-pub(crate) fn beside_greedy(target: SocketAddr) -> io::Result<Round> {
+/// Polite tenants beside greedy ones.
+pub(crate) fn beside_greedy(target: SocketAddr, tenants: Tenants) -> io::Result<Round> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let rounds: Vec<Round> = (0..ROUNDS).map(|_| runtime.block_on(round(target))).collect();
+    let rounds: Vec<Round> = (0..ROUNDS).map(|_| runtime.block_on(round(target, tenants))).collect();
     Ok(Round {
         served_per_second: median(rounds.iter().map(|round| round.served_per_second)),
         polite_p99_ms: median(rounds.iter().map(|round| round.polite_p99_ms)),
@@ -84,13 +117,14 @@ pub(crate) fn beside_greedy(target: SocketAddr) -> io::Result<Round> {
 }
 
 /// The 99th percentile of polite tenants where nobody is greedy, in milliseconds.
-pub(crate) fn polite_alone(target: SocketAddr) -> io::Result<f64> {
+pub(crate) fn polite_alone(target: SocketAddr, tenants: Tenants) -> io::Result<f64> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let round = async || {
         let (from, until) = measured();
-        let tenants: JoinSet<_> =
-            POLITE.iter().map(|tenant| ask_now_and_then(Arc::new(Load::new(target, tenant)), from, until)).collect();
-        p99_ms(tenants.join_all().await.concat())
+        let ask = |tenant: &&'static str| {
+            ask_now_and_then(Arc::new(Load::new(target, tenant)), tenants.polite_every, from, until)
+        };
+        p99_ms(POLITE.iter().map(ask).collect::<JoinSet<_>>().join_all().await.concat())
     };
     Ok(median((0..ROUNDS).map(|_| runtime.block_on(round()))))
 }
@@ -112,19 +146,18 @@ async fn capacity(service: SocketAddr) -> f64 {
     load.served(from, until) as f64 / (until - from).as_secs_f64()
 }
 
-async fn round(target: SocketAddr) -> Round {
+async fn round(target: SocketAddr, Tenants { greedy, polite_every }: Tenants) -> Round {
     let (from, until) = measured();
-    let greedy = Arc::new(Load::new(target, "greedy"));
-    let flood = tokio::spawn(flood(Arc::clone(&greedy), until));
+    let greedy: Vec<_> = GREEDY[..greedy].iter().map(|tenant| Arc::new(Load::new(target, tenant))).collect();
+    let mut floods: JoinSet<_> = greedy.iter().map(|load| flood(Arc::clone(load), greedy.len(), until)).collect();
     let polite: Vec<_> = POLITE.iter().map(|tenant| Arc::new(Load::new(target, tenant))).collect();
     let mut tenants = JoinSet::new();
     for load in &polite {
-        tenants.spawn(ask_now_and_then(Arc::clone(load), from, until));
+        tenants.spawn(ask_now_and_then(Arc::clone(load), polite_every, from, until));
     }
     let times = tenants.join_all().await.concat();
-    // It panics only if the benchmark is wrong, and then the figures are too.
-    flood.await.expect("the greedy tenant");
-    let served = polite.iter().chain([&greedy]).map(|load| load.served(from, until)).sum::<usize>();
+    while floods.join_next().await.is_some() {}
+    let served = polite.iter().chain(&greedy).map(|load| load.served(from, until)).sum::<usize>();
     Round { served_per_second: served as f64 / (until - from).as_secs_f64(), polite_p99_ms: p99_ms(times) }
 }
 
@@ -134,12 +167,12 @@ fn measured() -> (Instant, Instant) {
     (from, from + ROUND)
 }
 
-/// Asks for much, whatever the answers are. Ends when the last request has.
-async fn flood(load: Arc<Load>, until: Instant) {
-    let per_second = f64::from(OVERLOAD) * SLOTS as f64 / WORK.as_secs_f64();
+/// Asks for much, as one of so many who do, whatever the answers are. Ends when the last request has.
+async fn flood(load: Arc<Load>, tenants: usize, until: Instant) {
+    let per_second = f64::from(OVERLOAD) * SLOTS as f64 / WORK.as_secs_f64() / tenants as f64;
     let mut ticks = interval(GREEDY_TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let places = Arc::new(Semaphore::new(GREEDY_UNDER_WAY_MAX));
+    let places = Arc::new(Semaphore::new(GREEDY_UNDER_WAY_MAX / tenants));
     let mut requests = JoinSet::new();
     let (mut due, mut sent) = (0.0, 0.0);
     while Instant::now() < until {
@@ -160,7 +193,7 @@ async fn flood(load: Arc<Load>, until: Instant) {
 }
 
 /// Asks for a little. Returns how long each request took until it was served, since it was due.
-async fn ask_now_and_then(load: Arc<Load>, from: Instant, until: Instant) -> Vec<Duration> {
+async fn ask_now_and_then(load: Arc<Load>, every: Duration, from: Instant, until: Instant) -> Vec<Duration> {
     let mut requests = JoinSet::new();
     let mut due = Instant::now();
     while due < until {
@@ -172,7 +205,7 @@ async fn ask_now_and_then(load: Arc<Load>, from: Instant, until: Instant) -> Vec
             }
             (due, due.elapsed())
         });
-        due += POLITE_EVERY;
+        due += every;
     }
     requests.join_all().await.into_iter().filter(|(due, _)| *due >= from).map(|(_, took)| took).collect()
 }

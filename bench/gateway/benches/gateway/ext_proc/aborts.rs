@@ -2,18 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use evenkeel_bars::{Bar, Bars};
 use evenkeel_process::free_address;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::{Asked, Asking};
+use super::{Asked, Asking, counting};
 use crate::contestant::{TENANT_HEADER, Task};
 
 const REQUESTS: usize = 100_000;
@@ -26,19 +24,10 @@ const ABORT_MAX: Duration = Duration::from_millis(25);
 /// Nothing takes longer unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Requests of clients that stay, at the service.
-#[derive(Debug, Default)]
-struct Inside {
-    now: AtomicUsize,
-    most: AtomicUsize,
-}
-
 pub(super) fn bars(bars: &mut Bars) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let (inside, admin) = (Arc::<Inside>::default(), free_address()?);
-    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
-    let service = listener.local_addr()?;
-    runtime.spawn(serve(listener, Arc::clone(&inside)));
+    let admin = free_address()?;
+    let (service, inside) = runtime.block_on(counting::start(WORK))?;
     let asking = Asking::start(Task::Protect { slots: SEATS }, service, Asked::Evenkeel { admin: Some(admin) })?;
     let target = asking.envoy.address;
     let (failed, left_over) = runtime.block_on(async {
@@ -58,7 +47,7 @@ pub(super) fn bars(bars: &mut Bars) -> io::Result<()> {
         "",
         Bar::AtMost(0.0, ""),
     );
-    let most = inside.most.load(SeqCst) as f64;
+    let most = inside.take_most();
     bars.add("the same: at the service at a time, of clients that stayed", most, "", Bar::AtMost(SEATS as f64, ""));
     Ok(())
 }
@@ -69,7 +58,7 @@ async fn send(lane: usize, target: SocketAddr) -> usize {
     let mut failed = 0;
     for number in 0..REQUESTS / LANES + usize::from(lane < REQUESTS % LANES) {
         let leaves = number % 2 == 0;
-        let path = if leaves { "/leave" } else { "/stay" };
+        let path = if leaves { "/leave" } else { counting::STAY };
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: x\r\n{TENANT_HEADER}: lane-{lane}\r\nConnection: close\r\n\r\n");
         let asked = async {
@@ -88,31 +77,6 @@ async fn send(lane: usize, target: SocketAddr) -> usize {
         failed += usize::from(!matches!(timeout(PATIENCE, asked).await, Ok(Ok(true))));
     }
     failed
-}
-
-/// A service that counts who is there.
-async fn serve(listener: TcpListener, inside: Arc<Inside>) {
-    while let Ok((stream, _)) = listener.accept().await {
-        let inside = Arc::clone(&inside);
-        drop(tokio::spawn(async move {
-            let mut stream = BufReader::new(stream);
-            let mut line = String::new();
-            let mut counts = 0;
-            while stream.read_line(&mut line).await.is_ok_and(|read| read > 0) {
-                if line.starts_with("GET ") {
-                    counts = usize::from(line.starts_with("GET /stay "));
-                    inside.most.fetch_max(inside.now.fetch_add(counts, SeqCst) + counts, SeqCst);
-                } else if line == "\r\n" {
-                    sleep(WORK).await;
-                    inside.now.fetch_sub(counts, SeqCst);
-                    if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await.is_err() {
-                        break;
-                    }
-                }
-                line.clear();
-            }
-        }));
-    }
 }
 
 /// The seats that are taken and the requests that wait, when nothing moves any more.

@@ -1,8 +1,10 @@
 //! Envoy with Evenkeel beside it, over external processing: what that adds, and what it is good for (`docs/spec/ext_proc.md`).
 
 mod aborts;
+mod counting;
 mod latency;
 mod neighbours;
+mod outages;
 mod stub;
 
 use std::io;
@@ -37,13 +39,24 @@ enum Asked {
     },
 }
 
-pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
-    if !Contestant::Envoy.is_installed() {
-        return Ok(());
-    }
-    latency::bars(bars)?;
-    neighbours::bars(bars)?;
-    aborts::bars(bars)
+pub(crate) fn latency(bars: &mut Bars) -> io::Result<()> {
+    if_installed(bars, latency::bars)
+}
+
+pub(crate) fn neighbours(bars: &mut Bars) -> io::Result<()> {
+    if_installed(bars, neighbours::bars)
+}
+
+pub(crate) fn aborts(bars: &mut Bars) -> io::Result<()> {
+    if_installed(bars, aborts::bars)
+}
+
+pub(crate) fn outages(bars: &mut Bars) -> io::Result<()> {
+    if_installed(bars, outages::bars)
+}
+
+fn if_installed(bars: &mut Bars, add: fn(&mut Bars) -> io::Result<()>) -> io::Result<()> {
+    if Contestant::Envoy.is_installed() { add(bars) } else { Ok(()) }
 }
 
 fn folder() -> io::Result<TempDir> {
@@ -61,7 +74,11 @@ impl Asking {
             Asked::Stub => Some(stub::start(address, own)?),
             Asked::Evenkeel { admin } => Some(evenkeel::start_for_envoy(task, address, admin, own)?),
         };
-        let filter = if process.is_some() { Filter::ExtProc(address) } else { Filter::None };
+        let filter = if process.is_some() {
+            Filter::ExtProc { gateway: address, failure_mode_allow: false }
+        } else {
+            Filter::None
+        };
         // The gateway alone keeps requests away.
         let task = if process.is_some() { Task::PassOn } else { task };
         let envoy = envoy::start(task, &filter, None, upstream, folders[1].path())?;

@@ -4,10 +4,11 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Once;
 
+use evenkeel::digest::PartsHead;
+use evenkeel::identify::ClientAddress;
 use evenkeel::request::FlowRequest;
 use evenkeel::shadow::Observed;
-use evenkeel_engine::{Attributes, HeadSource, RequestHead, RequestInfo, WorkEstimate};
-use http::HeaderMap;
+use evenkeel_engine::{Attributes, RequestHead, RequestInfo, WorkEstimate};
 use http::request::Parts;
 
 use super::head::{head_of, list_bytes};
@@ -17,12 +18,6 @@ use crate::observe::metrics::ExtProcOutcome;
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::serve::normalize_head;
-
-/// The head of a request that Envoy tells of.
-struct ToldHead<'a> {
-    headers: &'a HeaderMap,
-    client: String,
-}
 
 const NO_SHADOW: &str = "Envoy is in observability_mode, and there is no shadow that it could tell; start evenkeel with `--shadow FILE`, or set `shadow: {}`";
 
@@ -58,8 +53,8 @@ fn observed(connection: &Rc<Connection>, mut parts: Parts) -> Option<Observed> {
         return None;
     };
     let Some(flow) = &found.pool.held_flow else { return None };
-    let client = connection.identity.client_address(&parts.headers).to_canonical().to_string();
-    let head = ToldHead { headers: &parts.headers, client };
+    parts.extensions.insert(ClientAddress::from(connection.identity.client_address(&parts.headers)));
+    let head = PartsHead::new(&parts);
     let work = worker.rules.seats_of_route(digested.extra).unwrap_or(WorkEstimate::ONE_SEAT);
     let is_long_running = worker.rules.is_long_running(&digested);
     let request = RequestInfo { head: RequestHead::borrowed(&head), ..digested.info };
@@ -81,20 +76,5 @@ fn is_over(message: &ProcessingRequest) -> bool {
         Some(Step::ResponseHeaders(headers)) => headers.end_of_stream,
         Some(Step::ResponseTrailers(_)) => true,
         _ => false,
-    }
-}
-
-// === impl ToldHead ===
-
-impl HeadSource for ToldHead<'_> {
-    fn header(&self, name: &str) -> Option<&str> {
-        let mut values = self.headers.get_all(name).iter();
-        let value = values.next()?.to_str().ok()?;
-        // Nobody knows which of several values the service would go by.
-        values.next().is_none().then_some(value)
-    }
-
-    fn address(&self) -> Option<&str> {
-        Some(&self.client)
     }
 }
