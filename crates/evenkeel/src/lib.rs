@@ -187,8 +187,8 @@ pub mod explain {
     //! Why a request goes where it goes: the structures that [`FlowControl::explain`](crate::FlowControl::explain) gives.
 
     pub use crate::observe::explain::{
-        DanglingSchema, ExpectedWait, ExplainedQueuing, ExplainedRate, ExplainedRequest, ExplainedSeats, Explanation,
-        LiveLevel, TriedSchema, WaitOutcome,
+        DanglingSchema, ExpectedWait, ExplainedFleet, ExplainedQueuing, ExplainedRate, ExplainedRequest,
+        ExplainedSeats, Explanation, LiveLevel, TriedSchema, WaitOutcome,
     };
 }
 

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::ledger::{FORMAT_VERSION, Ledger};
 use crate::publication::{FLOWS_LISTED_MAX, Publication};
+use crate::rates::{RATES_LISTED_MAX, RateLoad};
 
 /// A value that this version cannot read. Its key is left alone (FL-2).
 #[derive(Debug, Error)]
@@ -44,6 +45,8 @@ struct PublicationValue {
     totals: Option<TotalsValue>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     held_down: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rates: Vec<RateValue>,
 }
 
 /// As in [`Totals`].
@@ -57,6 +60,18 @@ struct TotalsValue {
     squares: f64,
     in_use: f64,
     waited: f64,
+}
+
+/// As in [`RateLoad`].
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RateValue {
+    schema: String,
+    /// Hash and demand.
+    #[serde(default)]
+    flows: Vec<(u64, u64)>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cut_short: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -95,6 +110,7 @@ pub fn encode_publication(publication: &Publication) -> Vec<u8> {
         levels: publication.load.levels.iter().map(LevelValue::from).collect(),
         totals: publication.totals.map(TotalsValue::from),
         held_down: publication.is_held_down,
+        rates: publication.rates.iter().map(RateValue::from).collect(),
     };
     serde_json::to_vec(&value).unwrap_or_default()
 }
@@ -110,6 +126,7 @@ pub fn decode_publication(value: &[u8]) -> Result<Publication, UnreadableValue> 
         load: Arc::new(InstanceLoad { levels: value.levels.into_iter().map(LevelLoad::from).collect() }),
         totals: value.totals.map(Totals::from),
         is_held_down: value.held_down,
+        rates: Arc::new(value.rates.into_iter().take(RATES_LISTED_MAX).map(RateLoad::from).collect()),
     })
 }
 
@@ -117,6 +134,22 @@ fn check_version(value: &[u8]) -> Result<(), UnreadableValue> {
     match serde_json::from_slice::<Versioned>(value)?.version {
         FORMAT_VERSION => Ok(()),
         version => Err(UnreadableValue::Version { version }),
+    }
+}
+
+// === impl RateValue ===
+
+impl From<&RateLoad> for RateValue {
+    fn from(load: &RateLoad) -> Self {
+        let flows = load.flows.iter().map(|(flow, demand)| (*flow, *demand)).collect();
+        Self { schema: load.schema.clone(), flows, cut_short: load.is_cut_short }
+    }
+}
+
+impl From<RateValue> for RateLoad {
+    fn from(value: RateValue) -> Self {
+        let flows = value.flows.into_iter().take(RATES_LISTED_MAX).collect();
+        Self { schema: value.schema, flows, is_cut_short: value.cut_short }
     }
 }
 
@@ -205,9 +238,15 @@ mod tests {
         let totals = Totals { seconds: 2.5, good: 3.0, ..Totals::default() };
         for (is_draining, totals) in [(false, None), (true, Some(totals))] {
             let load = load.clone();
-            let publication = Publication { ack: 1, hold: 2, is_draining, load, totals, is_held_down: is_draining };
+            let flows = [(u64::MAX, 1), (3, u64::MAX)].into();
+            let rates = Arc::new(vec![RateLoad { schema: "keys".to_owned(), flows, is_cut_short: is_draining }]);
+            let publication =
+                Publication { ack: 1, hold: 2, is_draining, load, totals, is_held_down: is_draining, rates };
             assert_eq!(decode_publication(&encode_publication(&publication)).unwrap(), publication);
         }
+        // What an instance without rates publishes, and one of a version that knows nothing of them.
+        let read = decode_publication(br#"{"version": 1, "ack": 1, "hold": 2, "levels": []}"#).unwrap();
+        assert!(read.rates.is_empty());
     }
 
     #[test]

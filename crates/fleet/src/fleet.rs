@@ -22,6 +22,7 @@ use crate::ledger::ProcessNonce;
 use crate::member::{Member, POLL_PERIOD};
 use crate::process_lock::WantedLock;
 use crate::publication::LoadSource;
+use crate::rates::RateShares;
 use crate::seat_search::FoundLimit;
 use crate::view::WatchedChange;
 
@@ -60,6 +61,9 @@ pub trait FleetInstance: LoadSource + Send + Sync + 'static {
     /// The allowance has an end. Code that starts requests has to compare it with [`boot_time`] at every start: a process that
     /// was stopped does not get here in time.
     fn allow(&self, allowance: Allowance);
+
+    /// Lets parts of rates take effect (RL-6).
+    fn share_rates(&self, _: &RateShares) {}
 
     /// Something has happened, for logs and metrics.
     fn tell(&self, event: MemberEvent);
@@ -278,6 +282,9 @@ impl<I: FleetInstance> Driver<I> {
             }
             // What leaving takes away has to take effect too.
             self.allow();
+            if let Some(shares) = self.member.rate_shares(boot_time()) {
+                self.instance.share_rates(&shares);
+            }
             let status = FleetStatus::of(&self.member, self.call_time);
             self.status.send_if_modified(|told| std::mem::replace(told, status.clone()) != status);
             if self.member.is_gone() {

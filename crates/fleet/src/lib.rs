@@ -7,6 +7,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `ledger`, `publication` | the values of the keys in etcd: who may use how many seats; what an instance could use |
+//! | `rates` | the demand for the rates of flows, and the parts of them that follow from what all publish |
 //! | `level_load` | what a level could use, in the form in which it is published |
 //! | `encoding` | both as JSON |
 //! | `call` | the transactions, and their replies |
@@ -53,6 +54,7 @@ mod member;
 mod process_lock;
 mod proposal;
 mod publication;
+mod rates;
 mod seat_finder;
 mod seat_search;
 mod settings;
@@ -74,6 +76,7 @@ pub use ledger::{FORMAT_VERSION, InstanceId, Ledger, LedgerEntry, ProcessNonce};
 pub use level_load::SeenLevel;
 pub use member::{Member, POLL_PERIOD};
 pub use publication::{CurrentLoad, CurrentUsage, FLOWS_LISTED_MAX, LimitInput, LoadSource, Publication};
+pub use rates::{RATES_LISTED_MAX, RateLoad, RateShares};
 pub use seat_search::FoundLimit;
 pub use settings::{FleetSettings, Terms};
 #[cfg(feature = "simulation")]

@@ -1,17 +1,19 @@
 //! One instance of a fleet: the protocol as a state machine.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use evenkeel_engine::auto_limit::LimitChange;
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos, SECOND};
 
 use crate::FleetSettings;
-use crate::allowance::Allowance;
+use crate::allowance::{Allowance, Footing};
 use crate::call::{CALL_TIMEOUT, Call, LedgerWrite, Operation, Pending, Purpose, Reply};
 use crate::event::{MemberEvent, changes_of_others};
 use crate::ledger::{InstanceId, Ledger, LedgerEntry, ProcessNonce};
 use crate::proposal::Observer;
 use crate::publication::{CurrentUsage, LoadSource, Publication, differs_much};
+use crate::rates::{self, RateLoad, RateShares};
 use crate::seat_search::{FoundLimit, SeatSearch};
 use crate::silence::Silences;
 use crate::view::{FleetView, WatchedChange};
@@ -73,6 +75,10 @@ pub struct Member {
     round_time: Option<Nanos>,
     /// When the flows were last compared with those that are published.
     load_compared: Option<Instant>,
+    /// The demand for rates, and when it was asked for; when the parts of them were told, unless they may have changed since.
+    rates: Arc<Vec<RateLoad>>,
+    rates_asked: Option<Instant>,
+    rates_told: Option<Instant>,
     /// When the last snapshot that was received was asked for.
     read: Option<Instant>,
     /// Whether a snapshot has been received since the last attempt to register.
@@ -131,6 +137,9 @@ impl Member {
             round_started: None,
             round_time: None,
             load_compared: None,
+            rates: Arc::default(),
+            rates_asked: None,
+            rates_told: None,
             read: None,
             is_read_fresh: false,
             registers_at: Instant::from_nanos(i64::MIN),
@@ -185,6 +194,17 @@ impl Member {
     /// The seats of the service, as far as this instance knows.
     fn service_seats(&self) -> u64 {
         self.view.ledger().map_or(self.settings.seats, |ledger| ledger.seats)
+    }
+
+    /// The parts of rates that this instance has, if they may have changed since this was asked last (RL-6).
+    pub fn rate_shares(&mut self, now: Instant) -> Option<RateShares> {
+        // Without news, others may fall silent, and a grant may end.
+        if self.rates_told.is_some_and(|told| now - told < PUBLICATION_PACE) {
+            return None;
+        }
+        self.rates_told = Some(now);
+        let is_apart = self.allowance().footing(now) != Footing::Grant;
+        Some(RateShares::of(&self.view, &self.silences, &self.settings, self.id(), is_apart, now))
     }
 
     /// This instance's registration.
@@ -302,6 +322,7 @@ impl Member {
         if let Some(ledger) = self.view.ledger() {
             self.search.note(ledger, self.view.ledger_revision());
         }
+        self.rates_told = None;
         if let (Some(before), Some(after)) = (ledger_before, self.view.ledger().cloned())
             && !std::ptr::eq(before, &raw const *after)
         {
@@ -394,6 +415,7 @@ impl Member {
             load: current.load(self.service_seats()),
             totals: input.map(|input| input.totals),
             is_held_down: input.is_some_and(|input| input.is_held_down),
+            rates: Arc::clone(&self.rates),
         };
         let write = LedgerWrite::new(compared, ledger);
         Some((Purpose::Register(id), Operation::Register { id, publication, write, replaced }))
@@ -433,6 +455,7 @@ impl Member {
         if since < PUBLICATION_PACE {
             return None;
         }
+        self.ask_rates(now, current);
         let allowance = self.allowance();
         let hold = usage.in_use.max(allowance.grant).max(allowance.floor);
         let load = if self.must_publish(since, usage, hold, current) {
@@ -442,7 +465,11 @@ impl Member {
         {
             let load = current.load(self.service_seats());
             self.load_compared = Some(now);
-            if self.published.as_ref().is_some_and(|published| published.load == load) {
+            if self
+                .published
+                .as_ref()
+                .is_some_and(|published| (&published.load, &published.rates) == (&load, &self.rates))
+            {
                 return None;
             }
             load
@@ -457,7 +484,20 @@ impl Member {
             load,
             totals: input.map(|input| input.totals),
             is_held_down: input.is_some_and(|input| input.is_held_down),
+            rates: Arc::clone(&self.rates),
         })
+    }
+
+    /// What is to be published of rates.
+    fn ask_rates(&mut self, now: Instant, current: &impl LoadSource) {
+        if self.rates_asked.is_none_or(|asked| now - asked >= PUBLICATION_PACE) {
+            self.rates_asked = Some(now);
+            let mut loads = current.rates();
+            rates::keep_greatest(&mut loads);
+            if loads != *self.rates {
+                self.rates = Arc::new(loads);
+            }
+        }
     }
 
     /// Whether others have to know at once.
@@ -473,6 +513,7 @@ impl Member {
             || since >= self.settings.terms.publication_period()
             || differs_much(&published.load, usage)
             || self.search.must_publish(&self.view, published, usage, current)
+            || rates::differ(&published.rates, &self.rates)
     }
 
     /// Writes the ledger if it is not what it should be (FL-5).

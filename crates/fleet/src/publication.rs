@@ -5,6 +5,8 @@ use std::sync::Arc;
 use evenkeel_engine::auto_limit::Totals;
 use evenkeel_engine::fleet_division::InstanceLoad;
 
+use crate::rates::RateLoad;
+
 /// How many flows of a level an instance lists at most; the others are one flow with their weight and demand.
 pub const FLOWS_LISTED_MAX: usize = 64;
 
@@ -25,6 +27,8 @@ pub struct Publication {
     pub totals: Option<Totals>,
     /// Whether the service has told this instance that it wants no more seats (AL-10).
     pub is_held_down: bool,
+    /// Its demand for rates that others may share.
+    pub rates: Arc<Vec<RateLoad>>,
 }
 
 /// The load of an instance at the moment, for [`Member::poll`](crate::Member::poll).
@@ -42,6 +46,11 @@ pub trait LoadSource {
     /// What the limit has to know that finds itself; nothing from instances that do not sum up what happens (FL-13).
     fn limit_input(&self) -> Option<LimitInput> {
         None
+    }
+
+    /// The demand for rates that others may share, in the order of the schemas' names (RL-6). It is asked for four times a second at most.
+    fn rates(&self) -> Vec<RateLoad> {
+        Vec::new()
     }
 }
 

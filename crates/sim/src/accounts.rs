@@ -1,12 +1,13 @@
 //! Costs and rates of simulated requests, with the parts of the engine that the library uses (CO-6).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use evenkeel_api::annotations::{CostUnit, Excess, RateUnit};
 use evenkeel_engine::cost::{CostAccount, CostClass, LearntCosts, SeatRule, SeatTimePrice, Settlement, unit_key};
-use evenkeel_engine::rate::{FlowStamps, OverRate};
+use evenkeel_engine::rate::{OverRate, RateTicket, SharedStamps};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
 use evenkeel_engine::{Configuration, FlowRate, Schema};
+use evenkeel_fleet::{RateLoad, RateShares};
 
 /// The key of requests whose costs are learnt together: their flow, and what they ask for. See [`Schema::flow_key`] and
 /// [`route_key`](evenkeel_engine::cost::route_key).
@@ -45,7 +46,7 @@ struct SchemaAccounts {
     rate: Option<FlowRate>,
     charges: bool,
     key: u64,
-    stamps: FlowStamps,
+    stamps: SharedStamps,
     price: SeatTimePrice,
 }
 
@@ -59,6 +60,8 @@ struct RequestAccount {
     cost: Option<f64>,
     /// The part of the rate that it took.
     taken: u64,
+    /// Its place, while it waits for a rate that other servers share.
+    ticket: Option<RateTicket>,
 }
 
 /// How many flows of a schema are remembered that are not at rest.
@@ -85,7 +88,7 @@ impl Accounts {
             rate: terms.rate,
             charges: terms.charges(),
             key: schema.key() ^ terms.counts().as_ref().map_or(0, unit_key),
-            stamps: FlowStamps::new(FLOWS_MAX),
+            stamps: SharedStamps::new(FLOWS_MAX),
             price: SeatTimePrice::default(),
         };
         // Any seed will do: names in a simulation are not chosen by attackers.
@@ -94,7 +97,7 @@ impl Accounts {
         match self.schemas.iter().position(is_same) {
             Some(place) => {
                 let known = &mut self.schemas[place];
-                made.stamps = std::mem::replace(&mut known.stamps, FlowStamps::new(1));
+                made.stamps = std::mem::replace(&mut known.stamps, SharedStamps::new(1));
                 made.price = known.price;
                 *known = made;
                 Some(place)
@@ -132,7 +135,7 @@ impl Accounts {
         };
         let price = if accounts.charges { accounts.price.per_unit() } else { None };
         let state = CostAccount::open(expected, seats, accounts.seat_rule, price);
-        let account = RequestAccount { schema: place, flow: key.flow, class, state, cost, taken: 0 };
+        let account = RequestAccount { schema: place, flow: key.flow, class, state, cost, taken: 0, ticket: None };
         let id = match self.free.pop() {
             Some(id) => {
                 self.requests[id as usize] = account;
@@ -154,9 +157,52 @@ impl Accounts {
         };
         let latest = if flow_rate.rate.excess == Excess::Reject { now } else { latest };
         let taken = flow_rate.taken_by(account.state.expected());
-        let at = stamps.take(&flow_rate.limit, account.flow, taken, now, latest)?;
-        account.taken = taken;
-        Ok(at)
+        let passage = stamps.take(&flow_rate.limit, account.flow, taken, now, latest)?;
+        (account.taken, account.ticket) = (taken, passage.ticket);
+        Ok(passage.at)
+    }
+
+    /// When a request that waits for its rate should look again, because other servers share it; `None`: it may go on.
+    pub(crate) fn look_again(&self, id: AccountId, now: Instant) -> Option<Instant> {
+        let account = &self.requests[id.0 as usize];
+        let SchemaAccounts { rate: Some(flow_rate), stamps, .. } = &self.schemas[account.schema] else { return None };
+        stamps.look_again(&flow_rate.limit, account.flow, account.ticket.as_ref()?, now)
+    }
+
+    /// A request waits for its rate no longer.
+    pub(crate) fn end_wait(&mut self, id: AccountId) {
+        let account = &mut self.requests[id.0 as usize];
+        if let Some(ticket) = account.ticket.take() {
+            self.schemas[account.schema].stamps.end_wait(account.flow, &ticket);
+        }
+    }
+
+    /// The demand for rates that other servers may share (RL-6).
+    pub(crate) fn rates(&mut self, now: Instant) -> Vec<RateLoad> {
+        let mut loads = Vec::new();
+        for accounts in self.schemas.iter_mut().filter(|accounts| accounts.rate.is_some()) {
+            let mut flows = Vec::new();
+            let is_cut_short = !accounts.stamps.demands(now, &mut flows);
+            if !flows.is_empty() || is_cut_short {
+                let flows = flows.into_iter().collect();
+                loads.push(RateLoad { schema: accounts.name.to_string(), flows, is_cut_short });
+            }
+        }
+        loads.sort_by(|one, other| one.schema.cmp(&other.schema));
+        loads
+    }
+
+    /// From now on flows have these parts of their rates.
+    pub(crate) fn share_rates(&mut self, shares: &RateShares, now: Instant) {
+        let nothing = BTreeMap::new();
+        for accounts in self.schemas.iter_mut().filter(|accounts| accounts.rate.is_some()) {
+            accounts.stamps.share(shares.instances, now);
+            if shares.is_apart {
+                accounts.stamps.keep_apart(now);
+            } else {
+                accounts.stamps.set_parts(shares.parts.get(&*accounts.name).unwrap_or(&nothing), now);
+            }
+        }
     }
 
     /// The request has waited for seats, and starts: how many it should have by what is known by now, if they are others.

@@ -7,10 +7,13 @@ use evenkeel_engine::time::Nanos;
 use crate::accounts::AccountId;
 use crate::new_request::{Class, NewRequest};
 
-/// A request that goes on to its level at a time.
+/// A request that waits until it goes on to its level.
 #[derive(Debug)]
 pub(crate) struct Delayed<T> {
+    /// When it goes on, or looks again whether it may.
     pub(crate) at: Nanos,
+    /// It waits until then at most.
+    pub(crate) latest: Nanos,
     pub(crate) sequence: u64,
     pub(crate) arrived: Nanos,
     pub(crate) class: Class,

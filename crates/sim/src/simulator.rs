@@ -18,6 +18,7 @@ use evenkeel_engine::work::{Circumstances, Estimator, WatchCounts};
 use evenkeel_engine::{
     ApplyReport, Attributes, Classification, Configuration, Engine, EngineEffects, Flow, LevelId, Ticket, WorkEstimate,
 };
+use evenkeel_fleet::{RateLoad, RateShares};
 
 use crate::accounts::{AccountId, AccountKey, Accounts, retry_after};
 use crate::auto_seats::AutoSeats;
@@ -257,20 +258,41 @@ impl<T: Copy> Simulator<T> {
             Ok(until) if until <= now => self.enter(now, now, class, request, Some(id), outcomes),
             Ok(until) => {
                 outcomes.waits(self.now, &mut request.token);
-                let (at, sequence, arrived) = (until.as_nanos(), self.events, self.now);
-                self.delayed.push(Reverse(Delayed { at, sequence, arrived, class, request, account: id }));
+                let (at, latest, sequence, arrived) = (until.as_nanos(), latest.as_nanos(), self.events, self.now);
+                self.delayed.push(Reverse(Delayed { at, latest, sequence, arrived, class, request, account: id }));
                 None
             }
             Err(over) => {
-                self.accounts.refuse(id, now);
-                self.levels[class.level.index()].count_rejection(Rejection::RateLimit);
-                let end =
-                    End::Rejected { reason: Rejection::RateLimit, retry_after: retry_after(over.conforms_at - now) };
-                let (token, level) = (request.token, class.level);
-                outcomes.ended(Outcome { token, level, arrived: self.now, ended: self.now, end });
+                self.reject_over_rate(now, self.now, class, request.token, (id, over.conforms_at), outcomes);
                 None
             }
         }
+    }
+
+    /// A request would have to wait for its rate for too long.
+    fn reject_over_rate(
+        &mut self,
+        now: Instant,
+        arrived: Nanos,
+        class: Class,
+        token: T,
+        (account, conforms_at): (AccountId, Instant),
+        outcomes: &mut impl Outcomes<T>,
+    ) {
+        self.accounts.refuse(account, now);
+        self.levels[class.level.index()].count_rejection(Rejection::RateLimit);
+        let end = End::Rejected { reason: Rejection::RateLimit, retry_after: retry_after(conforms_at - now) };
+        outcomes.ended(Outcome { token, level: class.level, arrived, ended: self.now, end });
+    }
+
+    /// The demand for rates that other servers may share (RL-6).
+    pub(crate) fn rates(&mut self, now: Instant) -> Vec<RateLoad> {
+        self.accounts.rates(now)
+    }
+
+    /// From now on flows have these parts of their rates.
+    pub(crate) fn share_rates(&mut self, shares: &RateShares, now: Instant) {
+        self.accounts.share_rates(shares, now);
     }
 
     /// A request comes to its level.
@@ -491,8 +513,21 @@ impl<T: Copy> Simulator<T> {
 
     /// The next request that has waited for its rate goes on to its level.
     fn go_on(&mut self, outcomes: &mut impl Outcomes<T>) {
-        let Some(Reverse(Delayed { at, arrived, class, request, account, .. })) = self.delayed.pop() else { return };
-        let now = self.begin_event(at);
+        let Some(Reverse(delayed)) = self.delayed.pop() else { return };
+        let now = self.begin_event(delayed.at);
+        // In a fleet, the part of the rate that this server has may have changed.
+        let again = self.accounts.look_again(delayed.account, now);
+        if let Some(next) = again.filter(|_| delayed.at < delayed.latest) {
+            let at = next.as_nanos().min(delayed.latest);
+            self.delayed.push(Reverse(Delayed { at, ..delayed }));
+            return;
+        }
+        let Delayed { arrived, class, request, account, .. } = delayed;
+        self.accounts.end_wait(account);
+        if let Some(conforms_at) = again {
+            self.reject_over_rate(now, arrived, class, request.token, (account, conforms_at), outcomes);
+            return;
+        }
         self.enter(now, Instant::from_nanos(arrived), class, request, Some(account), outcomes);
     }
 

@@ -285,7 +285,11 @@ impl Explain {
         if self.config.is_some() {
             own.identify(config, self.user.is_none() && self.audit.is_none())?;
         }
-        Ok(Source { oracle: Oracle::Own(Box::new(own)), objects: from })
+        let objects = match &config.fleet {
+            Some(fleet) => format!("{from}; limits are those of all gateways of the fleet {} together", fleet.service),
+            None => from,
+        };
+        Ok(Source { oracle: Oracle::Own(Box::new(own)), objects })
     }
 
     /// The objects, and where they are from.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use evenkeel::explain::{
-    DanglingSchema, ExpectedWait, ExplainedQueuing, ExplainedRate, ExplainedRequest, Explanation, LiveLevel,
-    TriedSchema, WaitOutcome,
+    DanglingSchema, ExpectedWait, ExplainedFleet, ExplainedQueuing, ExplainedRate, ExplainedRequest, Explanation,
+    LiveLevel, TriedSchema, WaitOutcome,
 };
 use evenkeel::status::SeatLimits;
 
@@ -61,6 +61,9 @@ pub(super) fn report(question: &Question, explanation: &Explanation, objects: &s
     page.line("seats", &printable(&seats(explanation)));
     if let Some(rate) = &explanation.rate {
         page.line("rate", &printable(&rate_of_flow(rate)));
+    }
+    if let Some(fleet) = &explanation.fleet {
+        page.line("fleet", &printable(&shared_seats(fleet)));
     }
     if let Some(limits) = explanation.limits.as_ref().filter(|_| explanation.queuing != ExplainedQueuing::Exempt) {
         page.line("limits", &limited(limits, explanation.lent_by_others));
@@ -188,12 +191,30 @@ fn queues(explanation: &Explanation) -> String {
 
 /// The rate of the flow, and how much of it is left.
 fn rate_of_flow(rate: &ExplainedRate) -> String {
-    let ExplainedRate { rate, left, wait_ns, .. } = rate;
+    let ExplainedRate { rate, left, wait_ns, part_percent, .. } = rate;
+    let rate = match part_percent {
+        Some(percent) => {
+            format!("{rate}, of which the flow has {percent} % here, by its part of the demand in the fleet")
+        }
+        None => rate.clone(),
+    };
     if *wait_ns > 0 {
         let wait = Duration::from_nanos(wait_ns.unsigned_abs());
         return format!("{rate}; the flow is over it, and the request would wait for {:.3} s", wait.as_secs_f64());
     }
     format!("{rate}; the flow may take {left} at once now")
+}
+
+/// How the gateway stands in its fleet.
+fn shared_seats(fleet: &ExplainedFleet) -> String {
+    let ExplainedFleet { service, seats, total, instances, footing, .. } = fleet;
+    let gateways = if *instances == 1 { "gateway" } else { "gateways" };
+    let part = format!("{service}: {seats} of {total} seats are this gateway's, {instances} {gateways} share them");
+    match footing.as_str() {
+        "grant" => part,
+        "floor" => format!("{part}; it is cut off from etcd, and has its floor only"),
+        _ => format!("{part}; it is cut off from etcd, and starts no requests"),
+    }
 }
 
 fn seats(explanation: &Explanation) -> String {

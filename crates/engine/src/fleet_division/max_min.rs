@@ -43,7 +43,7 @@ pub(super) fn max_min(total: u64, claims: &[Claim]) -> Vec<u64> {
 }
 
 /// Divides `total` in proportion to `weights`. The parts add up to `total`, unless all weights are zero.
-pub(super) fn proportional(total: u64, weights: &[u64]) -> Vec<u64> {
+pub(crate) fn proportional(total: u64, weights: &[u64]) -> Vec<u64> {
     let mut left = total;
     let mut weight_left: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
     let mut part_of = |weight: u64| {

@@ -33,7 +33,8 @@ mod max_min;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-use max_min::{Claim, max_min, proportional};
+pub(crate) use max_min::proportional;
+use max_min::{Claim, max_min};
 
 /// A seat in the fractions in which flows get them.
 const SEAT: u64 = 1 << 20;

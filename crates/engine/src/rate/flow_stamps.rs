@@ -111,6 +111,21 @@ impl FlowStamps {
         Standing { left: limit.left(stamp, now), rests_in: stamp.map_or(0, |stamp| (stamp - now).max(0)) }
     }
 
+    /// The stamp of a flow, if it has one.
+    pub(super) fn stamp(&self, flow: u64) -> Option<Instant> {
+        match self.find(named(flow), Instant::from_nanos(i64::MIN)) {
+            Some(FoundSlot::Own(index)) => Some(self.slots[index].stamp),
+            _ => None,
+        }
+    }
+
+    /// The stamp of a flow is kept elsewhere from now on.
+    pub(super) fn forget(&mut self, flow: u64) {
+        if let Some(FoundSlot::Own(index)) = self.find(named(flow), Instant::from_nanos(i64::MIN)) {
+            self.slots[index].stamp = Instant::from_nanos(i64::MIN);
+        }
+    }
+
     /// How many flows are remembered that are not at rest. Looks at all of them.
     pub fn debtors(&self, now: Instant) -> usize {
         let slots = self.buckets.iter().flat_map(|bucket| &bucket.0);

@@ -1,6 +1,7 @@
 //! `RateLimit`: the generic cell rate algorithm (RL-1, RL-2).
 
-use crate::time::{Instant, Nanos};
+use super::parts::RatePart;
+use crate::time::{Instant, Nanos, SECOND};
 
 /// A rate: an amount for each period, and a burst that may pass at once.
 ///
@@ -86,6 +87,27 @@ impl RateLimit {
         let free = u128::from((self.burst_time - ahead).max(0).unsigned_abs());
         let left = free * u128::from(self.amount) / u128::from(self.period.unsigned_abs());
         u64::try_from(left).unwrap_or(u64::MAX).min(self.burst)
+    }
+
+    /// The rate of a flow that has a part of it here, by the clock of that part: it gives as much as the whole in the same time, and that part
+    /// at once.
+    pub(super) fn in_part(&self, part: RatePart) -> Self {
+        if part == RatePart::WHOLE {
+            return *self;
+        }
+        let burst = part.of(i64::try_from(self.burst).unwrap_or(i64::MAX)).max(1).unsigned_abs();
+        Self { burst_time: part.of(self.burst_time), burst, ..*self }
+    }
+
+    /// How long the rate takes to give what may pass at once.
+    pub(super) fn burst_time(&self) -> Nanos {
+        self.burst_time
+    }
+
+    /// How much in a second.
+    #[expect(clippy::cast_precision_loss, reason = "an average is compared with it")]
+    pub(super) fn in_a_second(&self) -> f64 {
+        self.amount as f64 * (SECOND as f64 / self.period as f64)
     }
 
     /// How much in each [`period`](Self::period).

@@ -46,5 +46,6 @@ mod queue_set_traces;
 mod rates;
 mod running_costs;
 mod seatless;
+mod shared_rates;
 mod short_form;
 mod timeouts;

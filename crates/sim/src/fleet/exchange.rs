@@ -9,7 +9,7 @@ use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos};
 use evenkeel_fleet::{
     Allowance, Call, CurrentUsage, EtcdCounts, FleetSettings, FoundSeats, LimitInput, LoadSource, Member, POLL_PERIOD,
-    ProcessNonce, Reply, SeenLevel, SimulatedEtcd, WatchedChange,
+    ProcessNonce, RateLoad, Reply, SeenLevel, SimulatedEtcd, WatchedChange,
 };
 
 use crate::auto_seats::AutoSettings;
@@ -38,6 +38,9 @@ pub(super) struct Exchange {
 struct FleetMember {
     member: Member,
     allowed: Allowance,
+    /// The demand for rates, and when it was measured.
+    rates: Vec<RateLoad>,
+    rates_at: Nanos,
     random: Random,
 }
 
@@ -65,8 +68,12 @@ enum Message {
 /// An instance, as its member sees it.
 struct Observed<'a> {
     simulator: &'a Simulator<Token>,
+    rates: &'a [RateLoad],
     now: Nanos,
 }
+
+/// The demand for rates is measured this often: a member does not publish it more often.
+const RATES_PERIOD: Nanos = 250 * MILLISECOND;
 
 /// Leases last for so many ttls.
 const LEASE_TTLS: Nanos = 20;
@@ -87,7 +94,7 @@ impl Exchange {
         let member = |number| {
             let mut random = Random::stream(seed, "instances", number, Purpose::Messages);
             let member = Member::new(settings, ProcessNonce(random.next()), None, random.next());
-            FleetMember { member, allowed: Allowance::NONE, random }
+            FleetMember { member, allowed: Allowance::NONE, rates: Vec::new(), rates_at: 0, random }
         };
         let mut exchange = Self {
             members: (0..instances.count).map(member).collect(),
@@ -167,9 +174,16 @@ impl Exchange {
     fn poll(&mut self, now: Nanos, instance: usize, simulator: &mut Simulator<Token>, traffic: &mut Traffic<'_>) {
         let time = Instant::from_nanos(now);
         self.allow(now, instance, simulator, traffic);
-        let observed = Observed { simulator, now };
-        let call = self.members[instance].member.poll(time, &observed);
-        while self.members[instance].member.poll_event().is_some() {}
+        let FleetMember { member, rates, rates_at, .. } = &mut self.members[instance];
+        if now - *rates_at >= RATES_PERIOD {
+            (*rates, *rates_at) = (simulator.rates(time), now);
+        }
+        let observed = Observed { simulator, rates, now };
+        let call = member.poll(time, &observed);
+        while member.poll_event().is_some() {}
+        if let Some(shares) = member.rate_shares(time) {
+            simulator.share_rates(&shares, time);
+        }
         self.allow(now, instance, simulator, traffic);
         if let Some(call) = call {
             self.send(now, instance, Message::Call(call));
@@ -257,6 +271,10 @@ impl LoadSource for Observed<'_> {
     fn limit_input(&self) -> Option<LimitInput> {
         let totals = self.simulator.totals(self.now)?;
         Some(LimitInput { totals, floor: self.simulator.engine().controller().seats_min(), is_held_down: false })
+    }
+
+    fn rates(&self) -> Vec<RateLoad> {
+        self.rates.to_vec()
     }
 }
 

@@ -12,6 +12,11 @@ use evenkeel_sim::workload::Workload;
 use evenkeel_sim::{End, NewRequest, Outcome, Scenario, ServerSettings, Simulator, run};
 
 fn objects(annotations: &str) -> Objects {
+    objects_told_apart(annotations, "{type: ByUser}")
+}
+
+/// With a distinguisher of its flows; `null`: all requests are one flow.
+pub(crate) fn objects_told_apart(annotations: &str, distinguisher: &str) -> Objects {
     let text = format!(
         "
 apiVersion: flowcontrol.apiserver.k8s.io/v1
@@ -25,7 +30,7 @@ metadata: {{name: users, annotations: {{{annotations}}}}}
 spec:
   matchingPrecedence: 100
   priorityLevelConfiguration: {{name: api}}
-  distinguisherMethod: {{type: ByUser}}
+  distinguisherMethod: {distinguisher}
   rules:
   - subjects: [{{kind: Group, group: {{name: '*'}}}}]
     nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]

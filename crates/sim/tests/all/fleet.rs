@@ -60,6 +60,42 @@ fn fl_6_thirty_two_instances_never_use_more_than_there_is() {
     assert!(fleet.apart.in_use.max <= 160.0);
 }
 
+/// The bar of RL-6: 100 a second for a flow that is spread 90/5/5, then 5/5/90, then alone on one instance. Messages are late and lost. Without
+/// what is known of the others' demand, each instance applies the whole rate.
+#[test]
+fn rl_6_a_fleet_accepts_the_rate_of_a_flow_wherever_its_demand_is() {
+    let instances =
+        "{count: 3, delay: {mix: [[0.95, {uniform: [1ms, 20ms]}], [0.05, {uniform: [20ms, 500ms]}]]}, loss: 0.02}";
+    let spread = |phase: &str, rates: [u32; 3], from: u32, to: u32| {
+        let flow = |(at, rate): (usize, u32)| {
+            format!(
+                "  - {{name: {phase}-{at}, instances: [{at}], arrivals: {{poisson: {{rate: {rate}}}}}, service: {{fixed: 5ms}}, from: {from}s, \
+                 to: {to}s}}\n"
+            )
+        };
+        rates.into_iter().enumerate().filter(|(_, rate)| *rate > 0).map(flow).collect::<String>()
+    };
+    let (early, late, alone) = ([108, 6, 6], [6, 6, 108], [0, 120, 0]);
+    for (name, flows) in [
+        ("spread 90/5/5", spread("early", early, 0, 34)),
+        ("moves to 5/5/90", spread("early", early, 0, 17) + &spread("late", late, 17, 34)),
+        ("on one instance", spread("alone", alone, 0, 34)),
+    ] {
+        let workload = workload_of(34, instances, &flows);
+        let mut settings = ServerSettings::new(60);
+        (settings.preset, settings.borrowing) = (Preset::Plain, Borrowing::Immediate);
+        let objects = crate::costs::objects_told_apart("evenkeel.dev/rate: 100/s;burst=10", "null");
+        let scenario = Scenario { settings, objects, applied: Vec::new() };
+        for seed in 0..3 {
+            let report = run(&workload, &scenario, seed, &mut |_| {}).report;
+            // 30 s are counted.
+            let accepted = fleet(&report).completed;
+            println!("100/s, {name}: {accepted} of 3000 in 30 s, apart {}", fleet(&report).apart.completed);
+            assert!((2850..=3150).contains(&accepted), "{name}, seed {seed}: {accepted}");
+        }
+    }
+}
+
 #[test]
 fn fl_3_instances_at_rest_write_once_a_second() {
     let flows = "  - {name: few, arrivals: {periodic: {every: 500ms}}, service: {fixed: 5ms}}\n";

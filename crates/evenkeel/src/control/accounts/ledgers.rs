@@ -30,7 +30,7 @@ struct Ledgers {
 /// The rates of the flows of a schema.
 #[derive(Debug, Default)]
 pub(crate) struct RateLedger {
-    pub(super) stamps: FlowRates,
+    pub(crate) stamps: FlowRates,
     counts: Mutex<RateCounts>,
 }
 
@@ -146,6 +146,12 @@ impl LevelAccounts {
     /// The counts of a flow schema; zeros if its flows have no rate.
     pub(crate) fn rate_counts(&self, schema: &str) -> RateCounts {
         self.ledgers().rates.get(schema).map(|ledger| *ledger.counts()).unwrap_or_default()
+    }
+
+    /// The rates of the flow schemas that have some.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn rate_ledgers(&self) -> Vec<(Box<str>, Arc<RateLedger>)> {
+        self.ledgers().rates.iter().map(|(name, ledger)| (name.clone(), Arc::clone(ledger))).collect()
     }
 
     /// What is counted of all of them; `None` if nothing is.

@@ -9,5 +9,5 @@ mod throttled;
 
 pub(crate) use ledgers::{AccountSample, LevelAccounts};
 pub(crate) use request_account::{RequestAccount, Taken};
-pub(crate) use schema_accounts::SchemaAccounts;
+pub(crate) use schema_accounts::{Passed, SchemaAccounts};
 pub(crate) use throttled::{Throttled, ThrottledRequest, Wait};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenkeel_api::annotations::{CostUnit, Excess, RateUnit};
 use evenkeel_engine::cost::{CostClass, Expectation, LearntCosts, SeatRule, Settlement, route_key, unit_key};
-use evenkeel_engine::rate::{OverRate, Standing};
+use evenkeel_engine::rate::{OverRate, RatePart, RatePassage, RateTicket, Standing};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, FlowRate, Schema, WorkEstimate};
 use http::HeaderName;
@@ -31,6 +31,14 @@ pub(crate) struct SchemaAccounts {
     learnt: Arc<Mutex<LearntCosts>>,
     rates: Option<Arc<RateLedger>>,
     costs: Option<Arc<CostLedger>>,
+}
+
+/// When a request may go on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Passed {
+    pub(crate) at: Instant,
+    /// Set if others share the rate: whoever waits has to look again then.
+    pub(crate) ticket: Option<RateTicket>,
 }
 
 // === impl SchemaAccounts ===
@@ -106,10 +114,26 @@ impl SchemaAccounts {
     }
 
     /// A request of a flow takes its part of the rate: tells when it may go on.
-    pub(crate) fn take(&self, flow: u64, cost: u64, now: Instant, latest: Instant) -> Result<Instant, OverRate> {
-        let (Some(FlowRate { rate, limit, .. }), Some(ledger)) = (&self.rate, &self.rates) else { return Ok(now) };
+    pub(crate) fn take(&self, flow: u64, cost: u64, now: Instant, latest: Instant) -> Result<Passed, OverRate> {
+        let (Some(FlowRate { rate, limit, .. }), Some(ledger)) = (&self.rate, &self.rates) else {
+            return Ok(Passed { at: now, ticket: None });
+        };
         let latest = if rate.excess == Excess::Reject { now } else { latest };
-        ledger.stamps.take(limit, flow, cost, now, latest)
+        let RatePassage { at, ticket, .. } = ledger.stamps.take(limit, flow, cost, now, latest)?;
+        Ok(Passed { at, ticket })
+    }
+
+    /// When a request that waits for its part of a rate should look again; `None`: it may go on.
+    pub(crate) fn look_again(&self, flow: u64, ticket: &RateTicket, now: Instant) -> Option<Instant> {
+        let (Some(FlowRate { limit, .. }), Some(ledger)) = (&self.rate, &self.rates) else { return None };
+        ledger.stamps.look_again(limit, flow, ticket, now)
+    }
+
+    /// A request with that ticket waits no longer.
+    pub(crate) fn end_wait(&self, flow: u64, ticket: &RateTicket) {
+        if let Some(ledger) = &self.rates {
+            ledger.stamps.end_wait(flow, ticket);
+        }
     }
 
     /// A request took too little of the rate by that much, or too much if the number is below zero.
@@ -130,6 +154,14 @@ impl SchemaAccounts {
     pub(crate) fn standing(&self, flow: u64, now: Instant) -> Option<(FlowRate, Standing)> {
         let rate = self.rate?;
         Some((rate, self.rates.as_ref()?.stamps.standing(&rate.limit, flow, now)))
+    }
+
+    /// When a request of that cost would pass if it came now, and the part of its rate that its flow has here.
+    pub(crate) fn would_pass(&self, flow: u64, cost: u64, now: Instant) -> (Instant, RatePart) {
+        let (Some(FlowRate { limit, .. }), Some(ledger)) = (&self.rate, &self.rates) else {
+            return (now, RatePart::WHOLE);
+        };
+        (ledger.stamps.would_pass(limit, flow, cost, now), ledger.stamps.part(flow))
     }
 
     /// Whether the rate is corrected when a request has ended (RL-3).

@@ -8,6 +8,7 @@ use std::time::Duration;
 use evenkeel_api::Preset;
 use evenkeel_api::annotations::CostUnit;
 use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::rate::RateTicket;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{RequestInfo, User, WorkEstimate};
 use tokio::time::Sleep;
@@ -33,6 +34,9 @@ pub(crate) struct Throttled {
     pub(crate) arrived: Instant,
     /// When it conforms.
     pub(crate) until: Instant,
+    /// Set if others share the rate: whether it conforms is not known before then. It waits until `latest` at most.
+    shared: Option<RateTicket>,
+    latest: Instant,
     pub(crate) mark: Mark,
     pub(crate) has_expired: bool,
     timer: Option<Pin<Box<Sleep>>>,
@@ -68,6 +72,8 @@ pub(crate) struct Wait {
     pub(crate) taken: Taken,
     pub(crate) arrived: Instant,
     pub(crate) until: Instant,
+    pub(crate) ticket: Option<RateTicket>,
+    pub(crate) latest: Instant,
     pub(crate) mark: Mark,
 }
 
@@ -81,7 +87,7 @@ impl Throttled {
         wait: Wait,
         request: ThrottledRequest,
     ) -> Self {
-        let Wait { taken, arrived, until, mark } = wait;
+        let Wait { taken, arrived, until, ticket, latest, mark } = wait;
         if let Some(rates) = accounts.rates() {
             let mut counts = rates.counts();
             counts.waiting += 1;
@@ -94,6 +100,8 @@ impl Throttled {
             taken,
             arrived,
             until,
+            shared: ticket,
+            latest,
             mark,
             has_expired: false,
             timer: None,
@@ -105,8 +113,16 @@ impl Throttled {
     pub(crate) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let upkeep = &self.destination.upkeep;
         loop {
-            if upkeep.clock.now() >= self.until {
-                return Poll::Ready(());
+            let now = upkeep.clock.now();
+            if now >= self.until {
+                let again = self.shared.and_then(|ticket| self.accounts.look_again(self.taken.flow, &ticket, now));
+                // The part of the rate that this instance has may have fallen, but nobody waits for longer than the limit.
+                match again.filter(|_| now < self.latest) {
+                    Some(until) => self.until = until.min(self.latest),
+                    None => return Poll::Ready(()),
+                }
+                self.timer = None;
+                continue;
             }
             let timer = match &mut self.timer {
                 Some(timer) => timer,
@@ -124,6 +140,12 @@ impl Throttled {
             // The clock is behind the timer: another one is made.
             self.timer = None;
         }
+    }
+
+    /// When it conforms, if it has waited for as long as it may and does not yet: the part of the rate that this instance has has fallen.
+    pub(crate) fn conforms_late(&self, now: Instant) -> Option<Instant> {
+        let ticket = self.shared.filter(|_| now >= self.latest)?;
+        self.accounts.look_again(self.taken.flow, &ticket, now)
     }
 
     /// The request, which goes on now.
@@ -149,6 +171,9 @@ impl Throttled {
 
     fn note_end_of_wait(&self) {
         let waited = self.destination.upkeep.clock.now() - self.arrived;
+        if let Some(ticket) = &self.shared {
+            self.accounts.end_wait(self.taken.flow, ticket);
+        }
         if let Some(rates) = self.accounts.rates() {
             let mut counts = rates.counts();
             counts.waiting = counts.waiting.saturating_sub(1);

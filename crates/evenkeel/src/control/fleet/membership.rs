@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use evenkeel_engine::auto_limit::{Learnt, LimitChange, LimitStatus};
 use evenkeel_engine::fleet_division::InstanceLoad;
 use evenkeel_fleet::{
-    Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, JoinError, LimitInput, LoadSource, MemberEvent,
-    boot_time,
+    Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, JoinError, LimitInput, LoadSource, MemberEvent, RateLoad,
+    RateShares, boot_time,
 };
 use thiserror::Error;
 
@@ -225,12 +225,22 @@ impl LoadSource for Instance {
     fn limit_input(&self) -> Option<LimitInput> {
         self.flow.upgrade()?.limit_input()
     }
+
+    fn rates(&self) -> Vec<RateLoad> {
+        self.flow.upgrade().map(|flow| flow.fleet_rates()).unwrap_or_default()
+    }
 }
 
 impl FleetInstance for Instance {
     fn allow(&self, allowance: Allowance) {
         if let Some(flow) = self.flow.upgrade() {
             flow.allow(allowance);
+        }
+    }
+
+    fn share_rates(&self, shares: &RateShares) {
+        if let Some(flow) = self.flow.upgrade() {
+            flow.share_rates(shares);
         }
     }
 

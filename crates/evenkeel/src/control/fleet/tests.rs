@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use evenkeel_engine::flow_hash;
+use evenkeel_engine::rate::RatePart;
 use evenkeel_engine::time::{Instant, MILLISECOND, SECOND};
 use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
-use evenkeel_fleet::Allowance;
+use evenkeel_fleet::{Allowance, RateShares};
 
 use crate::clock::ManualClock;
-use crate::request::Arrived;
+use crate::request::{Arrived, Rejection};
 use crate::{FlowControl, Permit, Rejected};
 
 /// A flow control whose seats are those of an allowance, by a clock that is set by hand.
@@ -194,4 +196,93 @@ fn a_fleet_needs_a_number_and_levels_that_keep_to_it() {
     assert!(kubernetes.contains("borrow at once"), "{kubernetes}");
     let elsewhere = join(FlowControl::builder());
     assert!(elsewhere.contains("tokio runtime"), "{elsewhere}");
+}
+
+/// Each user may send a request a second, and waits for four seconds at most.
+const RATED: &str = "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: api, annotations: {evenkeel.dev/queuing: per-flow, evenkeel.dev/wait-limit: 4s}}
+spec: {type: Limited, limited: {nominalConcurrencyShares: 100, limitResponse: {type: Queue, queuing: {}}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: users, annotations: {evenkeel.dev/rate: 1/s;burst=1}}
+spec:
+  matchingPrecedence: 100
+  priorityLevelConfiguration: {name: api}
+  distinguisherMethod: {type: ByUser}
+  rules:
+  - subjects: [{kind: Group, group: {name: '*'}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
+";
+
+impl Limited {
+    /// Users have rates, and another instance has requests of theirs.
+    fn rated() -> Self {
+        let clock = ManualClock::new();
+        let builder = FlowControl::builder().server_concurrency(60).manual_clock(clock.clone()).drive_by_hand();
+        let limited = Self { flow: builder.objects(RATED).build(), clock };
+        limited.share(None);
+        limited
+    }
+
+    /// Alice has this part of her rate here, if somebody has told of her demand.
+    fn share(&self, part: Option<RatePart>) {
+        let parts = part.map(|part| ("users".to_owned(), [(flow_hash("users", "alice"), part)].into()));
+        self.flow.shared().share_rates(&RateShares {
+            instances: 2,
+            is_apart: false,
+            parts: parts.into_iter().collect(),
+        });
+    }
+}
+
+#[test]
+fn rl_6_a_request_goes_sooner_when_the_part_of_its_rate_grows() {
+    let limited = Limited::rated();
+    assert!(poll(&mut limited.arrive("alice")).is_ready());
+    let mut second = limited.arrive("alice");
+    assert!(poll(&mut second).is_pending());
+    // By an equal part it would be after two seconds.
+    limited.pass(100 * MILLISECOND);
+    let rates = limited.flow.shared().fleet_rates();
+    assert_eq!((rates.len(), &*rates[0].schema), (1, "users"));
+    assert!(rates[0].flows[&flow_hash("users", "alice")] > 0, "{rates:?}");
+    limited.share(Some(RatePart::WHOLE));
+    limited.pass(949 * MILLISECOND);
+    assert!(poll(&mut second).is_pending());
+    limited.pass(MILLISECOND);
+    assert!(poll(&mut second).is_ready());
+}
+
+#[test]
+fn rl_6_a_request_whose_part_has_gone_is_rejected_when_its_wait_limit_ends() {
+    let limited = Limited::rated();
+    assert!(poll(&mut limited.arrive("alice")).is_ready());
+    let mut second = limited.arrive("alice");
+    assert!(poll(&mut second).is_pending());
+    limited.share(Some(RatePart::NONE));
+    limited.pass(SECOND * 39 / 10);
+    assert!(poll(&mut second).is_pending());
+    limited.pass(SECOND / 10);
+    let Poll::Ready(Err(rejected)) = poll(&mut second) else { panic!("it is not rejected") };
+    assert_eq!(rejected.reason, Rejection::RateLimit);
+    // What it took is given back: as soon as there is a part, the next one passes.
+    limited.share(Some(RatePart::WHOLE));
+    limited.pass(SECOND);
+    assert!(poll(&mut limited.arrive("alice")).is_ready());
+    assert!(limited.flow.shared().fleet_rates()[0].flows.len() == 1);
+}
+
+#[test]
+fn rl_6_cut_off_from_the_others_a_flow_has_an_equal_part() {
+    let limited = Limited::rated();
+    limited.share(Some(RatePart::WHOLE));
+    let shares = RateShares { instances: 2, is_apart: true, parts: std::collections::BTreeMap::new() };
+    limited.flow.shared().share_rates(&shares);
+    let user = User::new("alice", ["system:authenticated"]);
+    let request = RequestInfo::for_path("get", "/");
+    let explained = limited.flow.explain(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
+    assert_eq!(explained.rate.unwrap().part_percent, Some(50));
 }

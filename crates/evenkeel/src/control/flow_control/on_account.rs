@@ -10,7 +10,7 @@ use evenkeel_engine::time::{Instant, Nanos, SECOND};
 use evenkeel_engine::{Attributes, Classification, FlowRate, LevelInfo, WorkEstimate};
 
 use super::FlowControl;
-use crate::control::accounts::{RequestAccount, SchemaAccounts, Taken, Throttled, ThrottledRequest, Wait};
+use crate::control::accounts::{Passed, RequestAccount, SchemaAccounts, Taken, Throttled, ThrottledRequest, Wait};
 use crate::control::admit::{ArrivalOutcome, Waiting};
 use crate::control::cost_source::{Costing, RouteCost};
 use crate::control::rejected::Rejected;
@@ -55,13 +55,15 @@ impl FlowControl {
             taken.amount = rate.taken_by(expected.unwrap_or_default());
             let limit = request.patience.limit(self.shared.wait_limit_of(&class.schema.level), self.shared.preset);
             let now = destination.upkeep.clock.now();
-            match accounts.take(flow, taken.amount, now, now + limit) {
-                Ok(until) if until <= now => {}
-                Ok(until) => {
+            let latest = now + limit;
+            match accounts.take(flow, taken.amount, now, latest) {
+                Ok(Passed { ticket: None, at }) if at <= now => {}
+                Ok(Passed { at: until, ticket }) => {
                     if let Some(times) = request.times {
                         times.note_arrival(now);
                     }
-                    let wait = Wait { taken, arrived: now, until, mark: request.mark(destination) };
+                    let mark = request.mark(destination);
+                    let wait = Wait { taken, arrived: now, until, ticket, latest, mark };
                     let request = request.to_throttled(class, work, account(taken));
                     trace::queued(class.schema, work);
                     let throttled = Throttled::new(self, destination, accounts, wait, request);
@@ -199,8 +201,9 @@ impl Throttled {
 
     /// Its time has come: it goes on to its level. `None` if it has done so before.
     pub(crate) fn go_on(mut self: Box<Self>) -> Option<ArrivalOutcome> {
-        let mut request = self.take_request()?;
         let now: Instant = self.destination.upkeep.clock.now();
+        let late = self.conforms_late(now);
+        let mut request = self.take_request()?;
         let waited = Duration::from_nanos((now - self.arrived).max(0).unsigned_abs());
         let (work, mut account) = (request.work, request.account.take());
         let meter = Mutex::new(None);
@@ -218,7 +221,13 @@ impl Throttled {
             costing: Costing::again(RouteCost::new(request.unit.as_ref(), request.route), &meter),
         };
         let class = request.class(&self.destination);
-        let place = self.flow_control.enter(&incoming, &class, &self.destination, work, &mut account);
+        let place = match (late, &self.accounts.rate) {
+            (Some(conforms_at), Some(rate)) => {
+                let over = (rate, OverRate { conforms_at });
+                self.flow_control.reject_over_rate(&incoming, &class, &self.destination, work, over)
+            }
+            _ => self.flow_control.enter(&incoming, &class, &self.destination, work, &mut account),
+        };
         let place = place.unwrap_or_else(|| {
             // The level is gone, and the request is classified anew by what is left of it.
             incoming.costing.keep_meter(account.as_mut().and_then(|account| account.meter.take()));

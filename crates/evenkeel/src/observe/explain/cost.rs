@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use evenkeel_api::annotations::CostUnit;
 use evenkeel_engine::cost::{ClassWidth, Expectation};
+use evenkeel_engine::rate::RatePart;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, Classification, WorkEstimate};
 
@@ -61,8 +62,9 @@ impl<'a> ExplainedCost<'a> {
     pub(super) fn rate(&self, now: Instant) -> Option<ExplainedRate> {
         let (flow_rate, standing) = self.accounts.standing(self.flow, now)?;
         let taken = flow_rate.taken_by(self.expectation.map_or(0.0, |expected| expected.cost));
-        let stamp = (standing.rests_in > 0).then(|| now + standing.rests_in);
-        let (passes, _) = flow_rate.limit.pass(stamp, now, taken);
-        Some(ExplainedRate { rate: flow_rate.rate.to_string(), left: standing.left, taken, wait_ns: passes - now })
+        let (passes, part) = self.accounts.would_pass(self.flow, taken, now);
+        let part_percent = (part != RatePart::WHOLE).then(|| part.as_percent());
+        let (rate, left) = (flow_rate.rate.to_string(), standing.left);
+        Some(ExplainedRate { rate, left, taken, wait_ns: passes - now, part_percent })
     }
 }

@@ -79,6 +79,9 @@ pub struct Explanation {
     /// What the level is doing now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveLevel>,
+    /// The fleet whose seats the instance shares, if it has joined one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<ExplainedFleet>,
 }
 
 /// What a level is doing now, and what that means for a request.
@@ -203,6 +206,26 @@ pub struct ExplainedRate {
     pub taken: u64,
     /// How long the request would wait for its rate, in nanoseconds; it is rejected if that is longer than it may wait.
     pub wait_ns: i64,
+    /// In a fleet, the part of the rate that the flow has on this instance, in percent; `None` if it has all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_percent: Option<u32>,
+}
+
+/// The fleet whose seats the instance shares: all limits of an explanation are those of this instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ExplainedFleet {
+    /// The name that the instances share.
+    pub service: String,
+    /// The seats that this instance may use now.
+    pub seats: u64,
+    /// The seats of the service, all instances together; 0 if that is not known yet.
+    pub total: u64,
+    /// How many instances there are.
+    pub instances: usize,
+    /// What this instance lives on: `grant`, or `floor` or `nothing` because it is cut off from etcd.
+    pub footing: String,
 }
 
 fn limited() -> bool {
@@ -323,7 +346,26 @@ impl FlowControl {
             limits,
             lent_by_others,
             live,
+            fleet: self.explained_fleet(),
         }
+    }
+
+    #[cfg(feature = "fleet")]
+    fn explained_fleet(&self) -> Option<ExplainedFleet> {
+        let state = self.fleet_state()?;
+        Some(ExplainedFleet {
+            service: state.service,
+            seats: state.seats,
+            total: state.status.seats,
+            instances: state.status.instances,
+            footing: state.footing.as_str().to_owned(),
+        })
+    }
+
+    #[cfg(not(feature = "fleet"))]
+    #[expect(clippy::unused_self, reason = "as with fleets")]
+    fn explained_fleet(&self) -> Option<ExplainedFleet> {
+        None
     }
 }
 
