@@ -20,6 +20,8 @@ mod examples;
 mod explain;
 mod failing_upstreams;
 mod fifos;
+#[path = "../../../fleet/tests/all/figures.rs"]
+mod figures;
 mod fleet;
 #[path = "../../../store/tests/store/folder.rs"]
 mod folder;

@@ -114,7 +114,7 @@ impl FlowStamps {
     /// The stamp of a flow, if it has one.
     pub(super) fn stamp(&self, flow: u64) -> Option<Instant> {
         match self.find(named(flow), Instant::from_nanos(i64::MIN)) {
-            Some(FoundSlot::Own(index)) => Some(self.slots[index].stamp),
+            Some(FoundSlot::Own(index)) => Some(self.slot(index).stamp),
             _ => None,
         }
     }
@@ -122,7 +122,7 @@ impl FlowStamps {
     /// The stamp of a flow is kept elsewhere from now on.
     pub(super) fn forget(&mut self, flow: u64) {
         if let Some(FoundSlot::Own(index)) = self.find(named(flow), Instant::from_nanos(i64::MIN)) {
-            self.slots[index].stamp = Instant::from_nanos(i64::MIN);
+            self.slot_mut(index).stamp = Instant::from_nanos(i64::MIN);
         }
     }
 

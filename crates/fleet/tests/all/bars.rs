@@ -1,9 +1,8 @@
 //! The bars of the specification that are about the protocol, in virtual time: no machine is too busy for them.
 
-#![expect(clippy::print_stdout, reason = "figures beside their bars")]
-
 use evenkeel_fleet::FleetSettings;
 
+use crate::figures::figure;
 use crate::liveness::time_until;
 use crate::simulation::{MS, Plan, SEC, Time, World};
 
@@ -35,8 +34,19 @@ fn longest(measure: impl Fn(u64) -> Option<Time>) -> Time {
 }
 
 fn report(what: &str, measured: Time, bar: Time) {
-    println!("{what}: {} ms (bar: {} ms)", measured / MS, bar / MS);
+    let ms = |time: Time| format!("{} ms", time / MS);
+    figure(&format!("{what} (simulated)"), &ms(measured), &ms(bar), measured <= bar);
     assert!(measured <= bar, "{what}: {} ms, and the bar is {} ms", measured / MS, bar / MS);
+}
+
+/// In rounds: what an instance publishes is seen and divided, those that lose seats have published that they did, and those that gain
+/// them have them.
+fn report_rounds(what: &str, took: Time) {
+    let round = 300 * MS;
+    let (rounds, rest) = (took / round, took % round * 10 / round);
+    let measure = format!("{what}: rounds of {} ms until everybody has its part (simulated)", round / MS);
+    figure(&measure, &format!("{rounds}.{rest}"), "3", took <= 3 * round);
+    assert!(took <= 3 * round, "{measure}: {rounds}.{rest}");
 }
 
 #[test]
@@ -149,8 +159,7 @@ fn fl_5_thirty_two_instances_converge_and_a_storm_is_no_livelock() {
     // One wants everything: a round is that its demand is seen, the others' grants fall, and its own rises.
     world.want(7, 7, SEATS);
     let took = time_until(&mut world, |world| world.processes[7].in_use >= SEATS - 31 * 10);
-    let round = 300 * MS;
-    report("32 instances", took.expect("never"), 3 * round);
+    report_rounds("32 instances, of which one wants everything", took.expect("never"));
 
     let (start, writes) = (world.now, world.etcd.counts().ledger_writes);
     let (publications, conflicts) = (world.etcd.counts().publications, world.etcd.counts().conflicts);
@@ -165,14 +174,23 @@ fn fl_5_thirty_two_instances_converge_and_a_storm_is_no_livelock() {
     let seconds = u64::try_from((world.now - start) / SEC).unwrap();
     let (writes, conflicts) = (world.etcd.counts().ledger_writes - writes, world.etcd.counts().conflicts - conflicts);
     let publications = world.etcd.counts().publications - publications;
-    println!(
-        "storm: {} ledgers and {} conflicts a second, {} publications a second for each instance",
-        writes / seconds,
-        conflicts / seconds,
-        publications / seconds / 32
+    let (ledgers, conflicts) = (writes / seconds, conflicts / seconds);
+    figure(
+        "a storm of demand on 32 instances: ledgers a second, each a step forward (simulated)",
+        &format!("{ledgers}, with {conflicts} conflicts"),
+        "at least 5",
+        ledgers >= 5,
     );
-    assert!(writes / seconds >= 5, "{writes} ledgers in {seconds} s: a livelock");
+    let in_a_second = publications / seconds / 32;
+    let measure = "the same: publications a second of an instance (simulated)";
+    figure(measure, &in_a_second.to_string(), "4", publications <= 4 * 32 * seconds);
+    assert!(ledgers >= 5, "{writes} ledgers in {seconds} s: a livelock");
     assert!(publications <= 4 * 32 * seconds, "{publications} publications in {seconds} s");
+    // And when it is over, everybody has what it wants after as many rounds.
+    (0..32).for_each(|at| world.want(at, at as u64, SEATS / 32));
+    let has_all = |world: &World| world.processes.iter().all(|process| process.in_use == SEATS / 32);
+    let took = time_until(&mut world, has_all);
+    report_rounds("32 instances after the storm", took.expect("never"));
     assert_eq!(world.checker.violation, None);
 }
 
@@ -183,6 +201,11 @@ fn fl_3_an_instance_at_rest_writes_once_a_second() {
     world.run_until(world.now + 20 * SEC);
     let (publications, writes) =
         (world.etcd.counts().publications - publications, world.etcd.counts().ledger_writes - writes);
-    println!("at rest: {publications} publications and {writes} ledgers of three instances in 20 s");
+    figure(
+        "publications of three instances at rest in 20 s (simulated)",
+        &format!("{publications}, with {writes} ledgers"),
+        "60",
+        publications <= 60 && writes == 0,
+    );
     assert!(publications <= 60 && writes == 0, "{publications} publications, {writes} ledgers");
 }

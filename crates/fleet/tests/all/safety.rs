@@ -3,6 +3,7 @@
 //!
 //! The short form runs in seconds. `cargo xtask fleet` runs the long one.
 
+use crate::figures::{figure, told};
 use crate::simulation::{Plan, SeededFault, World};
 
 #[test]
@@ -21,9 +22,13 @@ fn fl_6_the_service_never_gets_more_than_it_has() {
         overrun_max = overrun_max.max(world.checker.overrun_max);
         ledgers += world.etcd.counts().ledger_writes;
     }
-    println!(
-        "{seeds} seeds of {events} events: {ledgers} ledgers, up to {overrun_max} requests that outlived their grants"
+    figure(
+        &format!("seeds of {seeds} with {events} events in which more is used, or may start, than there is"),
+        &format!("0, in {ledgers} ledgers"),
+        "0",
+        true,
     );
+    told("requests that outlived the grants of lost instances, at most", &overrun_max.to_string());
     // The simulation is not idle: all seats are used, and requests outlive grants.
     assert!(is_full && overrun_max > 0 && ledgers > seeds * events / 1000);
 }
@@ -43,6 +48,13 @@ fn fl_6_every_seeded_fault_is_found() {
             None => missed.push(fault),
         }
     }
+    let (all, found) = (SeededFault::ALL.len(), SeededFault::ALL.len() - missed.len());
+    figure(
+        "faults that were put into the protocol and are found",
+        &found.to_string(),
+        &all.to_string(),
+        missed.is_empty(),
+    );
     assert!(missed.is_empty(), "not found: {missed:?}");
 }
 

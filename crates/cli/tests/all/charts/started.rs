@@ -263,3 +263,44 @@ async fn the_fleet_follows_the_api_through_etcd() {
     }
     stop(api);
 }
+
+/// FL-2: with `fleet.enabled`, the pods share the seats of their service, by way of an etcd that asks for a certificate and a password.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pods_of_a_fleet_share_their_seats_by_an_etcd_with_tls_and_a_user() {
+    let Some(helm) = Helm::find() else { return };
+    if Command::new("etcd").arg("--version").output().is_err() {
+        return evenkeel_missing_tool::skip("etcd is not installed");
+    }
+    let (user, upstream) = (User::new(), Upstream::start());
+    let (etcd, mut secrets) = user.protected_etcd().await;
+    let members = format!("fleet.endpoints={{{}}}", etcd.endpoint());
+    let rendered = helm.render("shared-seats", &[&members, "fleet.tls.serverName=etcd", AT_ONCE]);
+    let pods = [(); 2].map(|()| Pod::new(&rendered, &secrets, &upstream.url()));
+    let gateways = pods.each_ref().map(Pod::start_gateway);
+    for (pod, (_, addresses)) in pods.iter().zip(&gateways) {
+        assert_healthy(pod, addresses.admin);
+        until("two pods that share 600 seats", || {
+            let page = pod.ask(addresses.admin, "/metrics").1;
+            let lines = [
+                "evenkeel_fleet_instances 2",
+                "evenkeel_fleet_seats 600",
+                "evenkeel_fleet_footing{footing=\"grant\"} 1",
+            ];
+            lines.iter().all(|line| page.lines().any(|found| found == *line))
+        });
+        assert_eq!(get(addresses.http, "/hello"), (200, "upstream saw /hello\n".to_owned()));
+        let (status, page) = pod.ask(addresses.admin, "/readyz?verbose");
+        assert!(status == 200 && page.contains("[+]fleet ok: ") && page.contains(" of 600 seats"), "{page}");
+    }
+    for (running, _) in gateways {
+        stop(running);
+    }
+
+    // Whom etcd does not let in gets no seats, and says so.
+    let password = secrets.get_mut("etcd-password").and_then(|files| files.get_mut("password")).unwrap();
+    *password = "another".to_owned();
+    let stranger = Pod::new(&rendered, &secrets, &upstream.url());
+    let (running, addresses) = stranger.start_gateway();
+    until("no seats", || stranger.ask(addresses.admin, "/readyz?verbose").1.contains("[-]fleet "));
+    stop(running);
+}

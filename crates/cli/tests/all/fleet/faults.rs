@@ -9,6 +9,7 @@ use super::gateways::{Gateway, SEATS, Sharing};
 use super::history::Recorder;
 use super::service::Service;
 use crate::etcd_server::EtcdCluster;
+use crate::figures::{figure, told};
 use crate::until::until;
 
 /// Short, so that a test meets all of it in little time. Requests are shorter than the grace.
@@ -124,23 +125,21 @@ async fn fl_6_the_service_of_three_gateways_never_gets_more_than_it_has() {
     until("seats in use", || async { (service.in_flight() >= SEATS * 95 / 100).then_some(()) }).await;
     let (max, with_dead) = service.max();
     let verdict = recorder.check(&service.history(), &registrations);
-    println!(
-        "{faults} faults in {} s, {} requests: at most {max} of {SEATS} in flight (bar {SEATS}: {}); apart: {with_dead} with those that \
-         killed gateways had sent, {} with those that were being sent when their gateway was stopped",
-        start.elapsed().as_secs(),
-        verdict.starts,
-        if max <= SEATS { "met" } else { "missed" },
-        service.max_with_late(),
+    let (seconds, starts) = (start.elapsed().as_secs(), verdict.starts);
+    let measure =
+        format!("in flight at the service, {faults} faults in {seconds} s, {starts} requests, {size} members of etcd");
+    figure(&measure, &format!("at most {max}"), &format!("{SEATS}"), max <= SEATS);
+    told("apart: with what killed gateways had sent", &format!("at most {with_dead}"));
+    told(
+        "apart: with what was being sent by gateways that were stopped",
+        &format!("at most {}", service.max_with_late()),
     );
-    println!(
-        "histories: at most {} of {SEATS} seats held in any ledger, {} of {} starts compared with the ledgers of their time, {} violations \
-         (bar 0: {})",
-        verdict.held_max,
-        verdict.compared,
-        verdict.starts,
-        verdict.violations.len(),
-        if verdict.violations.is_empty() { "met" } else { "missed" },
+    let measure = format!(
+        "moments of its history with more than {SEATS} held; {} of {starts} starts compared with the ledgers of their time, at most {} held \
+         in any",
+        verdict.compared, verdict.held_max,
     );
+    figure(&measure, &verdict.violations.len().to_string(), "0", verdict.violations.is_empty());
     assert!(max <= SEATS, "seed {seed}: {max} in flight");
     assert!(verdict.violations.is_empty(), "seed {seed}: {:?}", &verdict.violations[..verdict.violations.len().min(5)]);
     assert!(verdict.compared > 0, "seed {seed}: no start could be compared with a ledger");

@@ -28,6 +28,8 @@ pub(super) struct Gateway {
 pub(super) enum Sharing {
     /// By a fleet, with the settings of it.
     Fleet(&'static str),
+    /// The same, and each client has a rate.
+    WithRate { terms: &'static str, rate: &'static str },
     /// Each has its own.
     Apart { seats: u64 },
 }
@@ -112,10 +114,15 @@ impl Gateway {
 
     /// How it stands in the fleet, by its own account.
     pub(super) async fn fleet(&self) -> serde_json::Value {
-        let page = self.page("/debug/status").await;
+        self.json("/debug/status").await["fleet"].clone()
+    }
+
+    /// A page of its admin endpoint that is JSON.
+    pub(super) async fn json(&self, path: &str) -> serde_json::Value {
+        let page = self.page(path).await;
         let json = page.split_once("\r\n\r\n").unwrap().1;
         let json = &json[json.find('{').unwrap()..=json.rfind('}').unwrap()];
-        serde_json::from_str::<serde_json::Value>(json).unwrap()["fleet"].clone()
+        serde_json::from_str(json).unwrap()
     }
 }
 
@@ -125,6 +132,14 @@ fn settings(folder: &TempDir, service: &Service, etcd: &EtcdProxy, sharing: &Sha
         Sharing::Fleet(terms) => {
             (SEATS, format!("fleet: {{service: checkout, endpoints: {:?}, {terms}}}\n", etcd.endpoints))
         }
+        Sharing::WithRate { terms, rate } => (
+            SEATS,
+            format!(
+                "fleet: {{service: checkout, endpoints: {:?}, {terms}}}\n\
+                 levels: {{people: {{share: 100}}}}\nmatch: [{{level: people, rate: {rate}}}]\n",
+                etcd.endpoints
+            ),
+        ),
     };
     let text = format!(
         "listen: [{{address: 127.0.0.1:0}}]\nadmin: {{address: 127.0.0.1:0}}\nworkers: 1\nconcurrency: {seats}\n{fleet}\

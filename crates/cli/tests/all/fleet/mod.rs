@@ -11,4 +11,5 @@ mod etcd_proxy;
 mod faults;
 mod gateways;
 mod history;
+mod rates;
 mod service;

@@ -153,6 +153,11 @@ impl Service {
         self.state().max_with_late
     }
 
+    /// How many requests have started.
+    pub(super) fn started(&self) -> usize {
+        self.state().history.iter().filter(|entry| entry.change > 0).count()
+    }
+
     /// Every start and end, in order.
     pub(super) fn history(&self) -> Vec<RequestEntry> {
         self.state().history.clone()

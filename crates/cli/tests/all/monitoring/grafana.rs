@@ -13,8 +13,8 @@ pub(super) struct Query {
     pub(super) expression: String,
     /// Whether only Evenkeel has what it asks for.
     pub(super) is_own: bool,
-    /// Whether only a gateway in front of language models shows it.
-    pub(super) is_of_models: bool,
+    /// Whether only some gateways show it: those in front of language models, and those of a fleet.
+    pub(super) is_of_some: bool,
     /// Whether there is a panel for each level.
     pub(super) is_for_each_level: bool,
 }
@@ -65,7 +65,7 @@ pub(super) fn queries() -> Vec<Query> {
                     panel: text(panel, "title").to_owned(),
                     expression: text(target, "expr").to_owned(),
                     is_own: text(row, "title").ends_with("(Evenkeel only)"),
-                    is_of_models: text(row, "title").starts_with("Language models"),
+                    is_of_some: ["Language models", "Fleet"].iter().any(|title| text(row, "title").starts_with(title)),
                     is_for_each_level: panel["repeat"] == "level",
                 });
             }

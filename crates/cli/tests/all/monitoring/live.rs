@@ -1,6 +1,7 @@
 //! Every rule and every query of the dashboard finds data: in a gateway under load, and where they are said to work for a
 //! kube-apiserver, in the metrics that a real one has shown.
 
+use super::OF_FLEET;
 use super::grafana;
 use super::rules;
 use super::scrape::Scrape;
@@ -8,9 +9,6 @@ use super::station::{Gateway, Prometheus, recorded};
 
 /// What a Prometheus makes itself.
 const MADE: [(&str, &[&str]); 2] = [("up", &[]), ("ALERTS", &["alertname", "alertstate"])];
-
-/// What only an instance of a fleet shows, as the tests of fleets see it.
-const OF_FLEET: (&str, &[&str]) = ("evenkeel_fleet_footing", &["footing"]);
 
 /// What only a gateway in front of language models shows, as the catalogue of metrics has it.
 const OF_MODELS: [(&str, &[&str]); 3] = [
@@ -42,7 +40,7 @@ fn rules_and_queries_find_data_in_a_gateway_and_in_a_kube_apiserver() {
         prometheus.wait_for("it is scraped", &format!("up{{job=\"{job}\"}} == 1"));
     }
 
-    for query in grafana::queries().into_iter().filter(|query| !query.is_of_models) {
+    for query in grafana::queries().into_iter().filter(|query| !query.is_of_some) {
         let (own, kube) = (sent(&query, "evenkeel.*", "web"), sent(&query, "kube-apiserver", "batch"));
         prometheus.wait_for(&query.panel, &own);
         if !query.is_own {
@@ -81,7 +79,7 @@ fn rules_and_queries_find_data_in_a_gateway_and_in_a_kube_apiserver() {
         own.add_made(name, labels);
         kube.add_made(name, labels);
     }
-    for (name, labels) in OF_MODELS.into_iter().chain([OF_FLEET, OF_LIMIT]) {
+    for (name, labels) in OF_MODELS.into_iter().chain(OF_FLEET).chain([OF_LIMIT]) {
         own.add_made(name, labels);
     }
     for query in grafana::queries() {

@@ -14,6 +14,20 @@ mod station;
 use std::fs;
 use std::path::PathBuf;
 
+/// What only an instance of a fleet shows. The tests of fleets find all of it on the page of one.
+pub(crate) const OF_FLEET: [(&str, &[&str]); 10] = [
+    ("evenkeel_fleet_call_seconds", &[]),
+    ("evenkeel_fleet_conflicts_total", &[]),
+    ("evenkeel_fleet_failed_calls_total", &[]),
+    ("evenkeel_fleet_footing", &["footing"]),
+    ("evenkeel_fleet_granted_seats", &[]),
+    ("evenkeel_fleet_held_seats", &[]),
+    ("evenkeel_fleet_instances", &[]),
+    ("evenkeel_fleet_round_seconds", &[]),
+    ("evenkeel_fleet_seats", &[]),
+    ("evenkeel_fleet_seats_in_use", &[]),
+];
+
 /// A file of the repository.
 fn file(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
