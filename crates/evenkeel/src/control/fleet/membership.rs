@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use evenkeel_engine::auto_limit::{Learnt, LimitChange, LimitStatus};
 use evenkeel_engine::fleet_division::InstanceLoad;
 use evenkeel_fleet::{
-    Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, JoinError, LimitInput, LoadSource, MemberEvent, RateLoad,
-    RateShares, boot_time,
+    Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, JoinError, LimitInput, LoadSource, MemberEvent,
+    RateLoad, RateShares, boot_time,
 };
 use thiserror::Error;
 
