@@ -74,9 +74,10 @@ impl FoundSeats {
         self.is_known.then(|| Learnt { limit: self.limit(), ln_cost, peak })
     }
 
-    /// The bounds.
+    /// The bounds. If they are less than one seat, or in the wrong order, they are widened, as the limit itself does.
     pub fn bounds(&self) -> RangeInclusive<u32> {
-        self.least..=self.most
+        let least = self.least.max(1);
+        least..=self.most.max(least)
     }
 
     /// The seats that are believed to be right.
@@ -128,5 +129,6 @@ mod tests {
         let odd = Learnt { limit: 1e300, ln_cost: Some(f64::NAN), peak: f64::NAN };
         assert_eq!(FoundSeats::unknown(1..=400, 20).learnt(Some(odd)).limit_seats(), 400);
         assert_eq!(FoundSeats::unknown(5..=400, 1).limit_seats(), 5);
+        assert_eq!(FoundSeats::unknown(0..=0, 1).bounds(), 1..=1);
     }
 }

@@ -35,6 +35,8 @@ const PROPOSAL_PACE: Nanos = 20 * MILLISECOND;
 const PROPOSAL_WAIT: Nanos = 15 * MILLISECOND;
 /// More than this many before it count as this many.
 const PROPOSAL_RANK_MAX: usize = 16;
+/// The parts of rates are told at most this often, however much is received: with many instances that list many flows, to divide them takes a while.
+const RATES_PACE: Nanos = 100 * MILLISECOND;
 /// How many events are kept until they are taken.
 const EVENTS_MAX: usize = 64;
 
@@ -75,7 +77,7 @@ pub struct Member {
     round_time: Option<Nanos>,
     /// When the flows were last compared with those that are published.
     load_compared: Option<Instant>,
-    /// The demand for rates, and when it was asked for; when the parts of them were told, unless they may have changed since.
+    /// The demand for rates, and when it was asked for; when the parts of them were told.
     rates: Arc<Vec<RateLoad>>,
     rates_asked: Option<Instant>,
     rates_told: Option<Instant>,
@@ -183,7 +185,7 @@ impl Member {
 
     /// How many seats the fleet has found to be right; nothing if somebody has set them.
     pub fn found_limit(&self) -> Option<FoundLimit> {
-        self.search.limit(self.view.ledger()?)
+        self.search.limit(&self.view)
     }
 
     /// What this instance has decided about the seats of the service since the last call, if it finds them for all (FL-13).
@@ -196,10 +198,10 @@ impl Member {
         self.view.ledger().map_or(self.settings.seats, |ledger| ledger.seats)
     }
 
-    /// The parts of rates that this instance has, if they may have changed since this was asked last (RL-6).
+    /// The parts of rates that this instance has, from time to time (RL-6). They may change without news, too: others fall silent, and a
+    /// grant ends.
     pub fn rate_shares(&mut self, now: Instant) -> Option<RateShares> {
-        // Without news, others may fall silent, and a grant may end.
-        if self.rates_told.is_some_and(|told| now - told < PUBLICATION_PACE) {
+        if self.rates_told.is_some_and(|told| now - told < RATES_PACE) {
             return None;
         }
         self.rates_told = Some(now);
@@ -322,7 +324,6 @@ impl Member {
         if let Some(ledger) = self.view.ledger() {
             self.search.note(ledger, self.view.ledger_revision());
         }
-        self.rates_told = None;
         if let (Some(before), Some(after)) = (ledger_before, self.view.ledger().cloned())
             && !std::ptr::eq(before, &raw const *after)
         {

@@ -138,8 +138,15 @@ mod tests {
         let mut view = FleetView::default();
         for (id, rates) in (1..).zip(published) {
             let load = Arc::default();
-            let publication =
-                rates.map(|rates| Publication { ack: 0, hold: 0, is_draining: false, load, rates: Arc::new(rates) });
+            let publication = rates.map(|rates| Publication {
+                ack: 0,
+                hold: 0,
+                is_draining: false,
+                load,
+                totals: None,
+                is_held_down: false,
+                rates: Arc::new(rates),
+            });
             let live = LiveKey { id: InstanceId(id), create_revision: id, mod_revision: id, publication };
             view.change(WatchedChange::Live(live));
         }

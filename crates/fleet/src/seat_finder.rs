@@ -10,7 +10,7 @@ use evenkeel_engine::auto_limit::{AutoLimit, LimitChange, LimitStatus, Sample, T
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos};
 
 use crate::found_seats::FoundSeats;
-use crate::ledger::{InstanceId, Ledger};
+use crate::ledger::{InstanceId, Ledger, LedgerEntry};
 use crate::publication::Publication;
 
 /// Finds the seats of the service.
@@ -141,7 +141,7 @@ impl SeatFinder {
         if span < ROUND / 2 || !present.iter().any(is_new) || !is_complete && span < ROUND_MAX {
             return false;
         }
-        self.end_round(now, span, present);
+        self.end_round(now, span, ledger, present);
         let is_changed = self.seats() != before;
         if is_changed {
             (self.in_effect, self.is_first_round) = (None, true);
@@ -151,7 +151,7 @@ impl SeatFinder {
     }
 
     /// What has happened in all instances since the round began.
-    fn end_round(&mut self, now: Instant, span: Nanos, present: &[Present<'_>]) {
+    fn end_round(&mut self, now: Instant, span: Nanos, ledger: &Ledger, present: &[Present<'_>]) {
         let mut sample = Sample::default();
         for one in present {
             if let Some(totals) = &one.publication.totals
@@ -160,7 +160,10 @@ impl SeatFinder {
                 sample.merge(&happened.sample_of(span));
             }
         }
-        let is_settled = present.iter().all(|one| self.seen.get(&one.id).is_some_and(|seen| seen.is_settled));
+        // While etcd is away, grants end, and floors are fewer seats than those that are measured.
+        let may_have_ended = |entry: &LedgerEntry| span >= Nanos::from(entry.terms.ttl_ms) * MILLISECOND;
+        let is_settled = !ledger.entries.iter().any(may_have_ended)
+            && present.iter().all(|one| self.seen.get(&one.id).is_some_and(|seen| seen.is_settled));
         let is_flushed = !self.is_first_round || sample.ends() >= TURNOVERS_FIRST * float(self.seats());
         if is_settled {
             self.is_first_round = false;
@@ -201,4 +204,95 @@ fn limit_thousandths(limit: f64) -> u64 {
 #[expect(clippy::cast_precision_loss, reason = "some seats")]
 fn float(seats: u64) -> f64 {
     seats as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use evenkeel_engine::auto_limit::Phase;
+    use evenkeel_engine::time::SECOND;
+
+    use super::*;
+    use crate::FleetSettings;
+    use crate::ledger::ProcessNonce;
+    use crate::settings::Terms;
+
+    const ME: InstanceId = InstanceId(1);
+    const REQUEST: Nanos = 10 * MILLISECOND;
+
+    /// An instance alone, with more requests than seats: each further seat brings as much as the others.
+    struct Alone {
+        finder: SeatFinder,
+        ledger: Ledger,
+        revision: u64,
+        publication: Publication,
+        publications: u64,
+        now: Instant,
+    }
+
+    impl Alone {
+        fn new() -> Self {
+            let found = FoundSeats::unknown(1..=400, 20);
+            let mut ledger = Ledger::new(&FleetSettings::default().auto(found));
+            let (process, terms) = (ProcessNonce(1), Terms::default());
+            let entry = LedgerEntry { process, id: ME, terms, grant: 20, hold: 20, floor: 10, floor_held: 10, low: 1 };
+            ledger.entries.push(entry);
+            let publication = Publication {
+                ack: 1,
+                hold: 20,
+                is_draining: false,
+                load: Arc::default(),
+                totals: Some(Totals::default()),
+                is_held_down: false,
+                rates: Arc::default(),
+            };
+            let (finder, now) = (SeatFinder::new(&found, ME), Instant::default());
+            Self { finder, ledger, revision: 1, publication, publications: 0, now }
+        }
+
+        /// So many seats are in use for a while, and it publishes what has happened. The seats that are found are in the next ledger.
+        fn pass(&mut self, span: Nanos, seats: u32) {
+            let mut sample = Sample::default();
+            sample.passed(span, seats, true);
+            (0..i64::from(seats) * span / REQUEST).for_each(|_| sample.ended(0, REQUEST, 1, true));
+            self.publication.totals.iter_mut().for_each(|totals| totals.add(span, &sample));
+            self.publications += 1;
+            self.now = self.now + span;
+            let present = [Present { id: ME, mod_revision: self.publications, publication: &self.publication }];
+            self.finder.look(self.now, &self.ledger, self.revision, &present);
+            if self.ledger.seats != self.finder.seats() {
+                self.ledger.seats = self.finder.seats();
+                self.revision += 1;
+            }
+            (self.publication.ack, self.publication.hold) = (self.revision, self.ledger.seats);
+        }
+
+        fn seats(&self) -> u32 {
+            self.finder.status().applied
+        }
+
+        /// Whether what happens from now on decides about a trial.
+        fn is_trying(&self) -> bool {
+            self.finder.status().phase == Phase::Trying && self.finder.seen.values().all(|seen| seen.is_settled)
+        }
+    }
+
+    /// A minute on floors once counted as a trial of all seats.
+    #[test]
+    fn fl_13_a_round_in_which_grants_may_have_ended_decides_nothing() {
+        let mut alone = Alone::new();
+        for _ in 0..1000 {
+            if !alone.is_trying() {
+                alone.pass(ROUND, alone.seats());
+            }
+        }
+        assert!(alone.is_trying(), "{:?}", alone.finder.status());
+        let before = (alone.finder.status().phase, alone.seats());
+        alone.pass(60 * SECOND, alone.seats() / 2);
+        assert_eq!((alone.finder.status().phase, alone.seats()), before);
+        // The trial goes on when etcd is back.
+        (0..200).for_each(|_| alone.pass(ROUND, alone.seats()));
+        assert!(alone.finder.status().limit > 20.0, "{:?}", alone.finder.status());
+    }
 }

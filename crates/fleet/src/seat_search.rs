@@ -18,7 +18,7 @@ pub(crate) struct SeatSearch {
     /// The seats of the service by the newest ledger, and the revision with which they came.
     seats: u64,
     resized: u64,
-    is_held_down: bool,
+    /// The fewest seats, as long as this instance finds them.
     floor: u32,
     news: Vec<LimitChange>,
 }
@@ -31,9 +31,9 @@ pub struct FoundLimit {
     pub found: FoundSeats,
     /// The state of the limit, if this instance finds it for all.
     pub here: Option<LimitStatus>,
-    /// The fewest seats that the levels need.
+    /// The fewest seats that the levels need, if this instance finds the limit; otherwise the fewest that the instances need.
     pub floor: u32,
-    /// Whether an outside signal keeps the limit from rising, as far as this instance knows.
+    /// Whether an outside signal keeps the limit from rising: that of any instance.
     pub is_held_down: bool,
 }
 
@@ -64,12 +64,14 @@ impl SeatSearch {
     }
 
     /// The limit; nothing if somebody has set the seats.
-    pub(crate) fn limit(&self, ledger: &Ledger) -> Option<FoundLimit> {
+    pub(crate) fn limit(&self, view: &FleetView) -> Option<FoundLimit> {
+        let ledger = view.ledger()?;
+        let here = self.finder.as_ref().map(SeatFinder::status);
         Some(FoundLimit {
             found: ledger.auto?,
-            here: self.finder.as_ref().map(SeatFinder::status),
-            floor: self.floor,
-            is_held_down: self.is_held_down,
+            here,
+            floor: if here.is_some() { self.floor } else { instances(ledger) },
+            is_held_down: view.publications().any(|publication| publication.is_held_down),
         })
     }
 
@@ -95,9 +97,8 @@ impl SeatSearch {
         if self.finder.as_ref().is_some_and(|finder| finder.is_outdated(&found)) {
             self.finder = None;
         }
-        let LimitInput { floor, is_held_down, .. } = current.limit_input().unwrap_or_default();
-        let floor = u64::from(floor).max(ledger.entries.len() as u64);
-        (self.floor, self.is_held_down) = (u32::try_from(floor).unwrap_or(u32::MAX), is_held_down);
+        let LimitInput { floor, .. } = current.limit_input().unwrap_or_default();
+        self.floor = floor.max(instances(ledger));
         let finder = self.finder.get_or_insert_with(|| SeatFinder::new(&found, me));
         finder.set_floor(self.floor);
         let is_changed = finder.look(now, ledger, view.ledger_revision(), &present);
@@ -133,6 +134,11 @@ impl SeatSearch {
             .and_then(|(input, before)| input.totals.since(&before))
             .is_some_and(|happened| happened.failed > FAILED_SHARE * happened.ends())
     }
+}
+
+/// How many instances there are: each needs a seat.
+fn instances(ledger: &Ledger) -> u32 {
+    u32::try_from(ledger.entries.len()).unwrap_or(u32::MAX)
 }
 
 /// The instances that sum up what happens: this one, and others that have been heard of lately.

@@ -27,6 +27,9 @@ pub struct Totals {
     pub waited: f64,
 }
 
+/// No sum of a server is greater, so that the sums of all and what follows from them stay finite, whatever a server publishes.
+const SUM_MAX: f64 = 1e18;
+
 // === impl Totals ===
 
 impl Totals {
@@ -54,7 +57,7 @@ impl Totals {
             waited: self.waited - earlier.waited,
         };
         let Self { seconds, good, failed, seat_seconds, squares, in_use, waited } = difference;
-        let is_possible = |sum: f64| sum.is_finite() && sum >= 0.0;
+        let is_possible = |sum: f64| (0.0..=SUM_MAX).contains(&sum);
         let all = [good, failed, seat_seconds, squares, in_use, waited];
         (seconds.is_finite() && seconds > 0.0 && all.into_iter().all(is_possible)).then_some(difference)
     }
@@ -113,5 +116,7 @@ mod tests {
         let broken = Totals { good: f64::NAN, ..totals(7) };
         assert_eq!(broken.since(&totals(3)), None);
         assert_eq!(totals(7).since(&broken), None);
+        let huge = Totals { squares: 1e300, ..totals(7) };
+        assert_eq!(huge.since(&totals(3)), None);
     }
 }

@@ -160,7 +160,7 @@ async fn fl_1_the_leader_of_three_members_is_killed() {
     assert!(service.in_flight_max() <= SEATS, "{} in flight", service.in_flight_max());
 }
 
-/// Ten seconds of faults; `cargo xtask fleet` makes it ten minutes.
+/// Ten seconds of faults, or as many as `FLEET_LIVE_SECONDS` says. `cargo xtask fleet` has ten minutes of them with gateways.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fl_6_the_service_never_gets_more_than_it_has() {
     if is_etcd_missing() {

@@ -183,11 +183,11 @@ mod tests {
     fn a_fleet_says_what_is_missing() {
         assert!(problems("{}").is_empty());
         assert!(problems("{concurrency: 60, fleet: {service: checkout, endpoints: ['a:2379']}}").is_empty());
+        assert!(problems("{fleet: {service: checkout, endpoints: ['a:2379']}}").is_empty(), "it finds its seats");
         let missing = problems("fleet: {}");
         assert!(missing[0].contains("fleet.service") && missing[1].contains("a fleet needs etcd"), "{missing:?}");
         let rest = "endpoints: ['a:1'], service: a";
         for (settings, expected) in [
-            (format!("{{fleet: {{{rest}}}}}"), "set `concurrency` to a number"),
             (format!("{{preset: kubernetes, fleet: {{{rest}}}}}"), "use `preset: plain`"),
             (format!("{{flowControl: {{borrowing: periodic}}, fleet: {{{rest}}}}}"), "use `preset: plain`"),
             (format!("{{services: {{a: {{upstream: 'http://a:1'}}}}, fleet: {{{rest}}}}}"), "remove `services`"),

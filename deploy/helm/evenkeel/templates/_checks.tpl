@@ -69,7 +69,7 @@
 {{- fail "capacity and concurrency are both set: set capacity for the service as a whole, or concurrency for each pod" -}}
 {{- end -}}
 {{- if and $isGateway (not (include "evenkeel.concurrency" .)) -}}
-{{- fail "how much the service can process is missing: set capacity (requests at a time, for the service as a whole) or concurrency (for each pod); several pods in front of one service cannot find it out by themselves" -}}
+{{- fail "how much the service can process is missing: set capacity (requests at a time, for the service as a whole) or concurrency (for each pod); several pods in front of one service can find it out only if they share their seats (fleet.enabled)" -}}
 {{- end -}}
 {{- if and $isGateway (eq (include "evenkeel.concurrency" .) "0") -}}
 {{- fail (printf "capacity %d is too small for up to %s pods (replicas, or autoscaling.maxReplicas, and one more during an update): each needs at least one seat" (int .Values.capacity) (include "evenkeel.podsMax" .)) -}}
@@ -78,8 +78,8 @@
 {{- if ne .Values.mode "gateway" -}}
 {{- fail (printf "fleet.enabled is for pods in front of one service, and in mode %s there are none: set fleet.enabled=false" .Values.mode) -}}
 {{- end -}}
-{{- if not .Values.capacity -}}
-{{- fail "fleet.enabled needs capacity: how many requests the service can process at a time, for all pods together" -}}
+{{- if and .Values.concurrency (not (hasPrefix "auto" (toString .Values.concurrency))) -}}
+{{- fail "fleet.enabled needs capacity instead of concurrency: how many requests the service can process at a time, for all pods together; without either, the pods find it out" -}}
 {{- end -}}
 {{- if eq .Values.preset "kubernetes" -}}
 {{- fail "fleet.enabled needs preset=plain: under preset kubernetes, levels may use a little more than there is" -}}

@@ -40,7 +40,8 @@
 {{- if and (eq .Values.mode "gateway") .Values.fleet.enabled }}true{{ end -}}
 {{- end -}}
 
-{{/* How many requests a pod forwards at a time: a number, or `auto`. A sidecar alone is in front of its service, so it can find out. */}}
+{{/* How many requests a pod forwards at a time: a number, or `auto`. A sidecar alone is in front of its service, so it can find out, and
+     pods that share their seats find out together. */}}
 {{- define "evenkeel.concurrency" -}}
 {{- if and .Values.capacity (include "evenkeel.isFleet" .) -}}
 {{- int .Values.capacity -}}
@@ -50,7 +51,7 @@
 {{- .Values.concurrency -}}
 {{- else if .Values.concurrency -}}
 {{- int .Values.concurrency -}}
-{{- else if and (eq .Values.mode "sidecar") (ne .Values.preset "kubernetes") -}}
+{{- else if and (or (eq .Values.mode "sidecar") (include "evenkeel.isFleet" .)) (ne .Values.preset "kubernetes") -}}
 auto
 {{- end -}}
 {{- end -}}

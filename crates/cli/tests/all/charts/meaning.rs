@@ -340,3 +340,19 @@ fn capacity_is_divided_among_all_pods_that_may_run() {
         assert!(settings.contains(&format!("\nconcurrency: {expected}\n")), "{values} {more:?}:\n{settings}");
     }
 }
+
+/// FL-13: pods that share their seats find out how many there should be, if nobody says it.
+#[test]
+fn the_pods_of_a_fleet_find_out_what_nobody_says() {
+    let Some(helm) = Helm::find() else { return };
+    for (more, expected) in [
+        (vec![], "600"),
+        (vec!["capacity=null"], "auto"),
+        (vec!["capacity=null", "concurrency=auto:10..400"], "auto:10..400"),
+    ] {
+        let rendered = helm.render("shared-seats", &more);
+        let settings = rendered.files("settings")[0].1;
+        let concurrency = settings.lines().find_map(|line| line.strip_prefix("concurrency: "));
+        assert_eq!(concurrency.map(|value| value.trim_matches(['"', '\''])), Some(expected), "{more:?}:\n{settings}");
+    }
+}

@@ -85,7 +85,7 @@ fn wrong_values_are_refused_with_a_message_that_helps() {
         ("fleet", &["api.etcd.tls.clientCertificate=true"], "needs api.etcd.tls.secretName"),
         ("gateway", &["fleet.enabled=true"], "fleet.endpoints is empty: name the members of etcd"),
         ("sidecar", &["fleet.enabled=true"], "in mode sidecar there are none"),
-        ("shared-seats", &["capacity=null", "concurrency=5"], "fleet.enabled needs capacity"),
+        ("shared-seats", &["capacity=null", "concurrency=5"], "fleet.enabled needs capacity instead of concurrency"),
         ("shared-seats", &["preset=kubernetes"], "fleet.enabled needs preset=plain"),
         ("shared-seats", &["fleet.passwordSecretName="], "fleet.user and fleet.passwordSecretName need each other"),
         ("shared-seats", &["fleet.tls.secretName="], "fleet.tls.clientCertificate needs fleet.tls.secretName"),

@@ -30,6 +30,8 @@ pub(super) enum Sharing {
     Fleet(&'static str),
     /// The same, and each client has a rate.
     WithRate { terms: &'static str, rate: &'static str },
+    /// By a fleet that finds out how many there should be.
+    Finding { terms: &'static str, concurrency: &'static str },
     /// Each has its own.
     Apart { seats: u64 },
 }
@@ -127,22 +129,18 @@ impl Gateway {
 }
 
 fn settings(folder: &TempDir, service: &Service, etcd: &EtcdProxy, sharing: &Sharing) -> PathBuf {
-    let (seats, fleet) = match sharing {
-        Sharing::Apart { seats } => (*seats, String::new()),
-        Sharing::Fleet(terms) => {
-            (SEATS, format!("fleet: {{service: checkout, endpoints: {:?}, {terms}}}\n", etcd.endpoints))
+    let of_fleet = |terms: &str| format!("fleet: {{service: checkout, endpoints: {:?}, {terms}}}\n", etcd.endpoints);
+    let (concurrency, fleet) = match sharing {
+        Sharing::Apart { seats } => (seats.to_string(), String::new()),
+        Sharing::Fleet(terms) => (SEATS.to_string(), of_fleet(terms)),
+        Sharing::WithRate { terms, rate } => {
+            let rated = format!("levels: {{people: {{share: 100}}}}\nmatch: [{{level: people, rate: {rate}}}]\n");
+            (SEATS.to_string(), of_fleet(terms) + &rated)
         }
-        Sharing::WithRate { terms, rate } => (
-            SEATS,
-            format!(
-                "fleet: {{service: checkout, endpoints: {:?}, {terms}}}\n\
-                 levels: {{people: {{share: 100}}}}\nmatch: [{{level: people, rate: {rate}}}]\n",
-                etcd.endpoints
-            ),
-        ),
+        Sharing::Finding { terms, concurrency } => ((*concurrency).to_owned(), of_fleet(terms)),
     };
     let text = format!(
-        "listen: [{{address: 127.0.0.1:0}}]\nadmin: {{address: 127.0.0.1:0}}\nworkers: 1\nconcurrency: {seats}\n{fleet}\
+        "listen: [{{address: 127.0.0.1:0}}]\nadmin: {{address: 127.0.0.1:0}}\nworkers: 1\nconcurrency: {concurrency}\n{fleet}\
          upstreams: [{{url: 'http://{}'}}]\nidentity: {{sources: [{{trustedHeaders: {{fromAddresses: [127.0.0.1]}}}}]}}\n",
         service.address
     );

@@ -9,6 +9,7 @@ mod clients;
 mod etcd_proxy;
 #[allow(clippy::print_stdout, reason = "people run these tests to read the figures")]
 mod faults;
+mod found_seats;
 mod gateways;
 mod history;
 mod rates;

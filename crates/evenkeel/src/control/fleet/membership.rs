@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use evenkeel_engine::auto_limit::{Learnt, LimitChange, LimitStatus};
+use evenkeel_engine::auto_limit::{Concurrency, Learnt, LimitChange, LimitStatus};
 use evenkeel_engine::fleet_division::InstanceLoad;
 use evenkeel_fleet::{
     Allowance, CurrentUsage, Fleet, FleetConfig, FleetInstance, JoinError, LimitInput, LoadSource, MemberEvent,
@@ -92,8 +92,14 @@ impl FlowControl {
         let history = Arc::new(Mutex::new(History::default()));
         let flow = Arc::downgrade(shared);
         let mut config = config.clone();
-        if let Some(found) = shared.sum_up_for_fleet().filter(|_| config.settings.auto.is_none()) {
-            config.settings = config.settings.auto(found);
+        match (config.settings.auto, shared.sum_up_for_fleet()) {
+            (None, Some(found)) => config.settings = config.settings.auto(found),
+            // The flow control has a number, and the fleet is to find another: it needs what happens here, too.
+            (Some(found), None) => {
+                self.set_concurrency(Concurrency::Auto(found.bounds()));
+                shared.sum_up_for_fleet();
+            }
+            (Some(_), Some(_)) | (None, None) => {}
         }
         shared.upkeep().gate.limit(Weak::clone(&flow));
         let instance = Instance { flow, history: Arc::clone(&history) };

@@ -9,7 +9,7 @@ use evenkeel_engine::flow_hash;
 use evenkeel_engine::rate::RatePart;
 use evenkeel_engine::time::{Instant, MILLISECOND, SECOND};
 use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
-use evenkeel_fleet::{Allowance, RateShares};
+use evenkeel_fleet::{Allowance, FleetConfig, FleetSettings, FoundSeats, RateShares};
 
 use crate::clock::ManualClock;
 use crate::request::{Arrived, Rejection};
@@ -178,20 +178,29 @@ fn fl_3_the_fleet_is_told_what_each_flow_could_use() {
     assert_eq!(demands, [1, 1, 1, 1, 1, 2]);
 }
 
+/// A fleet whose etcd is away.
+fn alone(settings: FleetSettings) -> FleetConfig {
+    let etcd = evenkeel_store::EtcdConfig::new(["127.0.0.1:1"]);
+    FleetConfig { service: "checkout".into(), etcd, settings, lock_file: None }
+}
+
+/// FL-13: who says only in the settings of the fleet that the seats are to be found gets an instance that helps to find them.
+#[tokio::test]
+async fn fl_13_an_instance_sums_up_what_happens_also_if_only_its_fleet_says_so() {
+    let settings = FleetSettings::default().auto(FoundSeats::unknown(2..=50, 20));
+    let flow = FlowControl::builder().drive_by_hand().fleet(alone(settings)).build();
+    assert_eq!(flow.concurrency().to_string(), "auto:2..50");
+    assert!(flow.shared().limit_input().is_some());
+    let set = FlowControl::builder().drive_by_hand().fleet(alone(FleetSettings::default())).build();
+    assert!(set.shared().limit_input().is_none());
+}
+
 #[test]
-fn a_fleet_needs_a_number_and_levels_that_keep_to_it() {
-    let config = evenkeel_fleet::FleetConfig {
-        service: "checkout".into(),
-        etcd: evenkeel_store::EtcdConfig::new(["127.0.0.1:1"]),
-        settings: evenkeel_fleet::FleetSettings::default(),
-        lock_file: None,
-    };
+fn a_fleet_needs_levels_that_keep_to_their_seats() {
     let join = |builder: crate::FlowControlBuilder| {
-        let error = builder.drive_by_hand().fleet(config.clone()).try_build().unwrap_err();
+        let error = builder.drive_by_hand().fleet(alone(FleetSettings::default())).try_build().unwrap_err();
         error.to_string()
     };
-    let auto = join(FlowControl::builder().server_concurrency_auto(1..=100));
-    assert!(auto.contains("set `concurrency` to a number"), "{auto}");
     let kubernetes = join(FlowControl::builder().kubernetes());
     assert!(kubernetes.contains("borrow at once"), "{kubernetes}");
     let elsewhere = join(FlowControl::builder());
