@@ -24,9 +24,9 @@ pub struct Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlowRate {
-    /// As the object says it.
+    /// The rate, as the object says it.
     pub rate: Rate,
-    /// The same as a limit to apply.
+    /// The rate as a limit to apply.
     pub limit: RateLimit,
 }
 
@@ -38,9 +38,14 @@ impl Terms {
         let (cost, rate) = (annotations::cost(noted), annotations::rate(noted));
         let seats = annotations::learnt_seats(noted)
             .map(|learnt: LearntSeats| SeatRule::new(learnt.cost_per_seat, learnt.seats_max.unwrap_or(u32::MAX)));
-        // Charging by the time is the default, so it needs no terms.
-        let is_usual = seats.is_none() && rate.is_none() && matches!(cost, None | Some(CostUnit::Time));
-        (!is_usual).then(|| Self { cost, seats, rate: rate.map(FlowRate::new) })
+        let says_nothing = seats.is_none() && rate.is_none() && cost.is_none();
+        (!says_nothing).then(|| Self { cost, seats, rate: rate.map(FlowRate::new) })
+    }
+
+    /// Whether its requests have accounts. Charging by the time is the default, so a schema that says only that needs none; but no
+    /// route of its requests says otherwise.
+    pub fn needs_accounts(&self) -> bool {
+        self.seats.is_some() || self.rate.is_some() || !matches!(self.cost, None | Some(CostUnit::Time))
     }
 
     /// The unit of cost that the schema's object names; `None` if it names none, so that routes decide.
@@ -53,9 +58,9 @@ impl Terms {
         self.own_unit().or_else(|| self.seats.map(|_| CostUnit::Time))
     }
 
-    /// Whether flows are charged by the cost: not where only a rate needs to know it.
+    /// Whether flows are charged by the cost: not where only a rate needs to know it, or where it is the time alone.
     pub fn charges(&self) -> bool {
-        self.cost.is_some() || self.seats.is_some()
+        self.needs_accounts() && (self.cost.is_some() || self.seats.is_some())
     }
 }
 

@@ -96,7 +96,8 @@ impl Side {
         route: Option<u64>,
         class: &Classification<'_>,
     ) -> ToldCost {
-        let Some(unit) = class.schema.terms.as_deref().map(Terms::counts) else { return ToldCost::default() };
+        let terms = class.schema.terms.as_deref().filter(|terms| terms.needs_accounts());
+        let Some(unit) = terms.map(Terms::counts) else { return ToldCost::default() };
         let flow = match &record.user {
             Some(user) => class.schema.flow_key(Attributes { user, request }),
             None => class.flow_hash,

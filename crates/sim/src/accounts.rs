@@ -6,7 +6,7 @@ use evenkeel_api::annotations::{CostUnit, Excess, RateUnit};
 use evenkeel_engine::cost::{CostAccount, CostClass, LearntCosts, SeatRule, SeatTimePrice, Settlement, unit_key};
 use evenkeel_engine::rate::{OverRate, RateTicket, SharedStamps};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
-use evenkeel_engine::{Configuration, FlowRate, Schema};
+use evenkeel_engine::{Configuration, FlowRate, Schema, Terms};
 use evenkeel_fleet::{RateLoad, RateShares};
 
 /// The key of requests whose costs are learnt together: their flow, and what they ask for. See [`Schema::flow_key`] and
@@ -73,13 +73,14 @@ impl Accounts {
     /// Takes over what a configuration says. What was learnt under the one before stays, as far as it counts in the same unit.
     pub(crate) fn follow(&mut self, configuration: &Configuration) {
         self.of_schemas.clear();
-        if configuration.schemas().iter().any(|schema| schema.terms.is_some()) {
+        let needs_accounts = |schema: &Schema| schema.terms.as_deref().is_some_and(Terms::needs_accounts);
+        if configuration.schemas().iter().any(needs_accounts) {
             self.of_schemas = configuration.schemas().iter().map(|schema| self.place_of(schema)).collect();
         }
     }
 
     fn place_of(&mut self, schema: &Schema) -> Option<usize> {
-        let terms = schema.terms.as_deref()?;
+        let terms = schema.terms.as_deref().filter(|terms| terms.needs_accounts())?;
         let mut made = SchemaAccounts {
             name: schema.name.clone(),
             level: schema.level.name.clone(),
@@ -133,8 +134,7 @@ impl Accounts {
             Some(rule) => rule.seats(expected),
             None => seats,
         };
-        let price = if accounts.charges { accounts.price.per_unit() } else { None };
-        let state = CostAccount::open(expected, seats, accounts.seat_rule, price);
+        let state = CostAccount::open(expected, seats, accounts.seat_rule, accounts.price_per_unit());
         let account = RequestAccount { schema: place, flow: key.flow, class, state, cost, taken: 0, ticket: None };
         let id = match self.free.pop() {
             Some(id) => {
@@ -210,6 +210,7 @@ impl Accounts {
         let account = &mut self.requests[id.0 as usize];
         let accounts = &self.schemas[account.schema];
         accounts.unit.as_ref()?;
+        account.state.set_price(accounts.price_per_unit());
         let expected = self.learnt.get_mut(&accounts.level)?.expected(&account.class)?;
         account.state.expect_anew(expected.cost)
     }
@@ -222,7 +223,9 @@ impl Accounts {
     /// The request has ended: what remains to be charged.
     pub(crate) fn settle(&mut self, id: AccountId, started: Instant, now: Instant) -> Settlement {
         let account = &mut self.requests[id.0 as usize];
-        let cost = match self.schemas[account.schema].unit {
+        let accounts = &self.schemas[account.schema];
+        account.state.set_price(accounts.price_per_unit());
+        let cost = match accounts.unit {
             #[expect(clippy::cast_precision_loss, reason = "a time")]
             Some(CostUnit::Time) => (now - started).max(0) as f64 / SECOND as f64,
             _ => account.cost.unwrap_or(account.state.expected()),
@@ -273,6 +276,11 @@ impl Accounts {
 // === impl SchemaAccounts ===
 
 impl SchemaAccounts {
+    /// The seat-nanoseconds that a flow is charged for each unit, if it is charged by the cost and that is known.
+    fn price_per_unit(&self) -> Option<f64> {
+        if self.charges { self.price.per_unit() } else { None }
+    }
+
     /// Replaces the assumed cost that a request took of the rate by the actual one.
     fn correct_cost(&mut self, account: &RequestAccount, cost: i64, now: Instant) {
         if let Some(flow_rate) = self.rate.filter(|flow_rate| flow_rate.rate.unit != RateUnit::Requests) {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::level::{Part, default_per_client};
 use super::rule::RuleSeats;
 use super::{Per, QUEUE_DEFAULT, ShortForm, ShortLevel, ShortLevels, ShortRule};
-use crate::annotations::{self, CostUnit, HeaderCondition, PathMatch, Queuing};
+use crate::annotations::{self, HeaderCondition, PathMatch, Queuing};
 use crate::bootstrap::{self, EXEMPT};
 use crate::v1::{
     CONCURRENCY_SHARES_DEFAULT, FlowDistinguisherMethodType, FlowSchema, NonResourcePolicyRule,
@@ -131,7 +131,6 @@ impl ShortRule {
         rule.models = unique(rule.models.iter().map(|model| model_namespace(model)).collect());
         rule.weight = self.weight.filter(|weight| *weight != 1);
         rule.per = self.per.clone().filter(|per| *per != Per::User);
-        rule.cost = self.cost.clone().filter(|cost| *cost != CostUnit::Time);
         let plain = |cost: &String| cost.parse().map_or_else(|_| cost.clone(), |cost: f64| cost.to_string());
         rule.cost_per_seat = self.cost_per_seat.as_ref().map(plain);
         rule

@@ -334,6 +334,7 @@ match:
 - {path: /report, level: api, seats: learnt, costPerSeat: 0.5}
 - {path: /query, level: api, rate: 50/m;burst=5;excess=reject, cost: header:X-Cost}
 - {path: /dump, level: api, rate: 5000000/s;unit=bytes}
+- {path: /chat, level: api, cost: time}
 - {level: api, per: header:X-Api-Key, rate: 100/s}
 ";
     let form = ShortForm::parse("evenkeel.yaml", text.as_bytes()).unwrap();
@@ -346,7 +347,9 @@ match:
     assert_eq!(noted(0), ["cost bytes", "cost-per-seat 65536", "seats learnt", "seats-max 8"]);
     assert_eq!(noted(1), ["cost-per-seat 0.5", "seats learnt"]);
     assert_eq!(noted(2), ["cost header:X-Cost", "rate 50/m;burst=5;excess=reject"]);
-    assert_eq!(noted(4), ["flow-by header:X-Api-Key", "rate 100/s"]);
+    // Said, although it is the default: the route of a request could say something else.
+    assert_eq!(noted(4), ["cost time"]);
+    assert_eq!(noted(5), ["flow-by header:X-Api-Key", "rate 100/s"]);
     let back = ShortForm::from_objects(&objects.priority_levels, &objects.flow_schemas).unwrap();
     assert_eq!(back, form.normal());
     assert_eq!(back.to_string(), text);

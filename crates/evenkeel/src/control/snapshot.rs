@@ -9,7 +9,7 @@ use evenkeel_engine::borrowing::DemandPeriod;
 use evenkeel_engine::controller::{LedgerTerms, Levels};
 use evenkeel_engine::queue_set::QueueSetConfig;
 use evenkeel_engine::time::Instant;
-use evenkeel_engine::{Configuration, LevelId, Schema};
+use evenkeel_engine::{Configuration, LevelId, Schema, Terms};
 
 use crate::control::accounts::{AccountSample, SchemaAccounts};
 use crate::control::clock::Clock;
@@ -53,7 +53,7 @@ pub(crate) struct Destination {
     pub(crate) uid_headers: Option<UidHeaders>,
     /// The accounts of the flow schema, if its objects say something of costs or rates.
     pub(crate) accounts: Option<Arc<SchemaAccounts>>,
-    /// The same for requests whose routes say what their cost is counted in, as far as there were any.
+    /// The accounts of requests whose routes say what their cost is counted in, as far as there were any.
     of_routes: Mutex<Vec<(CostUnit, Option<Arc<SchemaAccounts>>)>>,
     pub(crate) upkeep: Arc<Upkeep>,
 }
@@ -97,7 +97,8 @@ impl Snapshot {
             }
         }
         let destinations = configuration.schemas().iter().map(|_| Default::default()).collect();
-        let has_accounts = configuration.schemas().iter().any(|schema| schema.terms.is_some());
+        let needs_accounts = |schema: &Schema| schema.terms.as_deref().is_some_and(Terms::needs_accounts);
+        let has_accounts = configuration.schemas().iter().any(needs_accounts);
         for level in levels.iter() {
             let of_level = configuration.schemas().iter().filter(|schema| schema.level.id == level.id);
             level.accounts.keep_only(|| of_level.collect());

@@ -20,14 +20,14 @@ use crate::layer::{Mock, Reply, TestBody, ask, get, send};
 use crate::learnt_costs::{BYTES, TOKENS, controlled, objects, seats_in_use};
 
 /// What a meter was told, in order.
-type Told = Arc<Mutex<Vec<String>>>;
+type MeterCalls = Arc<Mutex<Vec<String>>>;
 
 /// Counts the letters of responses; a request says with a number in its path what it will cost.
 #[derive(Clone, Default)]
-struct Letters(Told);
+struct Letters(MeterCalls);
 
 struct LetterMeter {
-    told: Told,
+    told: MeterCalls,
     hint: Option<f64>,
 }
 
@@ -222,6 +222,17 @@ async fn co_2_the_unit_of_a_schema_counts_whatever_its_routes_say() {
             assert_eq!(permit.cost().map(|cost| cost.expected), Some(50.0), "one average, whatever the route says");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn co_2_a_schema_whose_unit_is_time_keeps_its_routes_from_counting() {
+    let flow = controlled("evenkeel.dev/cost: time");
+    let permit = routed(&flow, "/a", Some(CostUnit::Tokens), 1).await;
+    permit.add_cost(50.0);
+    assert_eq!(permit.cost(), None, "the time of its seats is counted anyway");
+    let flow = controlled("evenkeel.dev/cost: time, evenkeel.dev/rate: 100/s");
+    let permit = routed(&flow, "/a", Some(CostUnit::Tokens), 1).await;
+    assert_eq!(permit.cost().map(|cost| cost.expected), Some(0.0), "it is counted in seconds");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! `TokenMeter`: counts the tokens of a request for the flow control.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -22,8 +23,10 @@ pub(crate) struct LlmRequest {
     prompt_bytes: u64,
     cached_weight: f64,
     user: Box<str>,
+    /// Whether a meter counts its tokens: its flow schema may count costs in another unit.
+    is_metered: AtomicBool,
     /// Whether the gateway has asked for the usage of its stream. The client has not asked, and does not get it.
-    asks_for_usage: bool,
+    asks_for_usage: AtomicBool,
     /// The tokens that it has taken so far, once a response has begun.
     tokens: Mutex<Option<Tokens>>,
 }
@@ -69,14 +72,20 @@ impl LlmRequest {
             prompt_bytes,
             cached_weight,
             user: user.into(),
-            asks_for_usage: false,
+            is_metered: AtomicBool::new(false),
+            asks_for_usage: AtomicBool::new(false),
             tokens: Mutex::default(),
         }
     }
 
+    /// Whether its tokens are counted, and its client is charged for them.
+    pub(crate) fn is_metered(&self) -> bool {
+        self.is_metered.load(Ordering::Relaxed)
+    }
+
     /// The gateway asks for the usage of its stream.
-    pub(crate) fn asking_for_usage(self) -> Self {
-        Self { asks_for_usage: true, ..self }
+    pub(crate) fn ask_for_usage(&self) {
+        self.asks_for_usage.store(true, Ordering::Relaxed);
     }
 
     /// The tokens that it has taken so far; `None` if there is no response.
@@ -110,6 +119,7 @@ impl CountCost for TokenSource {
     fn arrive(&self, parts: &Parts) -> Option<Box<dyn CostMeter>> {
         let request = Arc::clone(parts.extensions.get::<Arc<LlmRequest>>()?);
         let count = TokenCount::new(&request.service.learnt, &request.facts, &request.user, request.prompt_bytes);
+        request.is_metered.store(true, Ordering::Relaxed);
         Some(Box::new(TokenMeter { request, count, stage: Stage::Asked, filter: None }))
     }
 }
@@ -141,7 +151,8 @@ impl CostMeter for TokenMeter {
         let is_encoded = headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity");
         let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::to_str).and_then(Result::ok).unwrap_or_default();
         // A stream with a declared length cannot get shorter.
-        let may_filter = self.request.asks_for_usage && !is_encoded && !headers.contains_key(CONTENT_LENGTH);
+        let asks_for_usage = self.request.asks_for_usage.load(Ordering::Relaxed);
+        let may_filter = asks_for_usage && !is_encoded && !headers.contains_key(CONTENT_LENGTH);
         if may_filter && content_type.starts_with("text/event-stream") {
             self.filter = Some(Box::new(UsageFilter::new()));
         }
@@ -177,6 +188,7 @@ impl CostMeter for TokenMeter {
 
 impl Drop for TokenMeter {
     fn drop(&mut self) {
+        self.request.is_metered.store(false, Ordering::Relaxed);
         // A response that was cut off has taken the tokens that were generated.
         if let Some(tokens) = self.request.tokens() {
             self.stage = Stage::Ended;

@@ -28,7 +28,7 @@ use crate::timeouts::CoarseTimer;
 #[derive(Debug)]
 pub(crate) struct Abandoned {
     work: UnboundedSender<Work>,
-    /// How many there are. Seats bound that, except for requests that are exempt.
+    /// How many abandoned requests there are. Seats bound their number, except for requests that are exempt.
     count: Rc<Cell<usize>>,
     count_max: Cell<usize>,
     metrics: WorkerMetrics,
@@ -58,7 +58,7 @@ enum Work {
     Seats(SharedPermit, Started, Duration, AbandonedCount),
 }
 
-/// An abandoned request, as long as it is kept.
+/// An abandoned request in the count of them, for as long as it is kept.
 struct AbandonedCount(Rc<Cell<usize>>, WorkerMetrics);
 
 // === impl Abandoned ===

@@ -15,9 +15,14 @@ const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x
 
 /// One seat for everybody. Nothing but an end of the client ends a request in time for a test.
 fn settings(upstream: SocketAddr) -> Config {
+    settings_with(upstream, "")
+}
+
+/// These settings and others.
+fn settings_with(upstream: SocketAddr, others: &str) -> Config {
     let text = format!(
         "preset: llm\nlisten: [{{address: 127.0.0.1:0}}]\nupstreams: [{{url: http://{upstream}}}]\nworkers: 1\nconcurrency: 1\n\
-         admin: {{address: '127.0.0.1:0', hosts: [shop.example]}}"
+         admin: {{address: '127.0.0.1:0', hosts: [shop.example]}}\n{others}"
     );
     Config::parse("evenkeel.yaml", &text).unwrap()
 }
@@ -132,4 +137,23 @@ async fn a_prompt_that_was_sent_is_charged_to_a_client_that_leaves_before_the_fi
     let tokens = metric(&running, "evenkeel_llm_tokens_total{kind=\"prompt\"").await;
     assert!((115.0..125.0).contains(&tokens), "{tokens}");
     running.done().await;
+}
+
+/// The match says that costs are counted in something else: a seat is kept for as long as such requests run, and no tokens are charged.
+#[tokio::test]
+async fn a_client_whose_tokens_are_not_counted_is_not_charged_for_any() {
+    let (upstream, mut told) = upstream().await;
+    for unit in ["bytes", "time"] {
+        let matches = format!("levels: {{all: {{share: 100}}}}\nmatch: [{{level: all, cost: {unit}}}]");
+        let running = start(settings_with(upstream.address, &matches)).await;
+        let client = asking(running.address, "silent").await;
+        assert_eq!(told.recv().await, Some("asked"));
+        drop(client);
+        assert_eq!(told.recv().await, Some("closed"));
+        running.no_seat_is_taken().await;
+        assert_eq!(metric(&running, "evenkeel_requests_abandoned_total").await, 1.0, "{unit}");
+        assert_eq!(metric(&running, "evenkeel_request_cost_total").await, 0.0, "{unit}: no byte has come");
+        assert_eq!(metric(&running, "evenkeel_llm_tokens_total").await, 0.0, "{unit}");
+        running.done().await;
+    }
 }

@@ -17,9 +17,14 @@ const DONE: &str = "data: [DONE]\n\n";
 const PATH: &str = "/v1/chat/completions";
 
 fn settings(upstream: SocketAddr, asks: bool) -> Config {
+    settings_with(upstream, asks, "")
+}
+
+/// These settings and others.
+fn settings_with(upstream: SocketAddr, asks: bool, others: &str) -> Config {
     let text = format!(
         "preset: llm\nlisten: [{{address: 127.0.0.1:0}}]\nupstreams: [{{url: http://{upstream}}}]\nworkers: 1\nconcurrency: 4\n\
-         admin: {{address: '127.0.0.1:0', hosts: [shop.example]}}\nllm: {{askForUsage: {asks}}}"
+         admin: {{address: '127.0.0.1:0', hosts: [shop.example]}}\nllm: {{askForUsage: {asks}}}\n{others}"
     );
     Config::parse("evenkeel.yaml", &text).unwrap()
 }
@@ -96,4 +101,20 @@ async fn requests_are_not_changed_unless_the_operator_allows_it() {
     assert_eq!(asked, body);
     assert!(head.to_ascii_lowercase().contains("accept-encoding: gzip"), "{head}");
     running.done().await;
+}
+
+/// Usage that nobody counts would get to the client.
+#[tokio::test]
+async fn requests_whose_tokens_are_not_counted_are_not_changed() {
+    let (upstream, mut told) = upstream().await;
+    for unit in ["bytes", "time"] {
+        let matches = format!("levels: {{all: {{share: 100}}}}\nmatch: [{{level: all, cost: {unit}}}]");
+        let running = start(settings_with(upstream.address, true, &matches)).await;
+        let body = json!({"model": "m", "stream": true});
+        assert_eq!(ask(&running, &body).await, format!("{TEXT}{DONE}"), "{unit}");
+        let (head, asked) = told.recv().await.unwrap();
+        assert_eq!(asked, body, "{unit}");
+        assert!(head.to_ascii_lowercase().contains("accept-encoding: gzip"), "{head}");
+        running.done().await;
+    }
 }

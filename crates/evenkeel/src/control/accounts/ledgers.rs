@@ -20,7 +20,7 @@ pub(crate) struct LevelAccounts {
     ledgers: Mutex<Ledgers>,
 }
 
-/// By the names of the schemas; costs by their units, too: a number of bytes says nothing of tokens.
+/// The ledgers by the names of flow schemas. Costs also by their units: a number of bytes says nothing of tokens.
 #[derive(Debug, Default)]
 struct Ledgers {
     rates: HashMap<Box<str>, Arc<RateLedger>>,
@@ -89,8 +89,8 @@ impl LevelAccounts {
     /// The accounts of a schema that leads to the level, for requests whose routes do not say what their cost is counted in; `None` if it
     /// has none.
     pub(crate) fn of(&self, schema: &Schema) -> Option<Arc<SchemaAccounts>> {
-        let unit = schema.terms.as_deref()?.counts();
-        Some(self.in_unit(schema, unit))
+        let terms = schema.terms.as_deref().filter(|terms| terms.needs_accounts())?;
+        Some(self.in_unit(schema, terms.counts()))
     }
 
     /// The accounts of a schema for requests whose route says what their cost is counted in; `None` if the schema says it itself, or if

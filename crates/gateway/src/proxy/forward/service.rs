@@ -15,6 +15,7 @@ use evenkeel::{FlowControl, FlowLayer};
 use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;
 use evenkeel_identity::{RequestRules, RouteMatch, set_path};
+use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
 use http::{Request, Response};
 use tower_layer::Layer;
@@ -25,11 +26,12 @@ use super::trailers::TrailerGuard;
 use crate::config::WhenClientLeaves;
 use crate::http1::HeadFlags;
 use crate::identity::Denied;
-use crate::llm::{LlmRequest, TokenSource};
+use crate::llm::{ASKS_FOR_USAGE, LlmRequest, TokenSource, place_to_ask};
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{ErrorResponses, Failure, is_grpc};
 use crate::proxy::exchange::{Exchange, Inbound, OnLeave};
 use crate::proxy::pool::WorkerPool;
+use crate::proxy::request_body::RequestBody;
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
 
@@ -166,10 +168,14 @@ fn prepare(admitted: AdmittedRequest<PoolRequest, RouteMatch>) -> Result<Attempt
     }
     let is_grpc = || flags.has(HeadFlags::TYPE) && is_grpc(&parts.headers);
     if connection.worker.rules.when_client_leaves(admitted.extra, is_grpc) == WhenClientLeaves::Cancel {
-        exchange.set_on_leave(match parts.extensions.get::<Arc<LlmRequest>>() {
+        let metered = parts.extensions.get::<Arc<LlmRequest>>().filter(|request| request.is_metered());
+        exchange.set_on_leave(match metered {
             Some(request) => OnLeave::Stop(Arc::clone(request)),
             None => OnLeave::Cancel(Started::now(&user.name, parts.uri.path())),
         });
+    }
+    if connection.worker.config.llm.ask_for_usage {
+        ask_for_usage(&mut parts, &mut body);
     }
     connection.identity.sanitize_headers(&mut parts.headers, &user);
     if let Some(path) = new_path {
@@ -187,4 +193,19 @@ fn prepare(admitted: AdmittedRequest<PoolRequest, RouteMatch>) -> Result<Attempt
     // The request may have waited for long, and upstreams may be gone since.
     let pool = connection.worker.latest_pool(pool);
     Ok(Attempts { connection, pool, exchange, parts, flags, is_upgrade, takes_seat, body })
+}
+
+/// Asks for the usage of a stream whose client has not. Only where a meter counts its tokens, which keeps the usage from the client.
+#[cold]
+fn ask_for_usage(parts: &mut Parts, body: &mut RequestBody) {
+    let metered = parts.extensions.get::<Arc<LlmRequest>>().filter(|request| request.is_metered());
+    let Some(request) = metered else { return };
+    if body.is_received()
+        && let Some(place) = place_to_ask(parts.uri.path(), body.received())
+    {
+        request.ask_for_usage();
+        body.insert(place, ASKS_FOR_USAGE);
+        // A compressed response could be neither counted nor filtered.
+        parts.headers.remove(ACCEPT_ENCODING);
+    }
 }

@@ -8,13 +8,12 @@ use std::task::{Context, Poll};
 
 use evenkeel_api::model_namespace;
 use http::Response;
-use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
 
 use super::buffered_body::BufferedBody;
 use super::logged_request::LoggedRequest;
 use super::pending::PendingResponse;
-use crate::llm::{ASKS_FOR_USAGE, LlmRequest, RequestFacts, place_to_ask};
+use crate::llm::{LlmRequest, RequestFacts};
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
@@ -61,7 +60,7 @@ pub(super) async fn pass_on(
         exchange.note(RequestRecord::note_asked);
     }
     if counts_tokens {
-        let request = read_llm(&mut arrival, &mut parts, &mut inbound.body, &found.pool, &connection);
+        let request = read_llm(&mut arrival, &inbound.body, &found.pool, &connection);
         exchange.note(|record| record.note_llm(&request));
         parts.extensions.insert(request);
     }
@@ -86,13 +85,11 @@ pub(super) async fn pass_on(
     Ok(response)
 }
 
-/// Reads the facts about the model from the body of a request, as far as it has arrived, and asks for the usage of its stream
-/// if that is allowed.
+/// Reads the facts about the model from the body of a request, as far as it has arrived.
 #[cold]
 fn read_llm(
     arrival: &mut Arrival<'_>,
-    parts: &mut Parts,
-    body: &mut RequestBody,
+    body: &RequestBody,
     pool: &WorkerPool,
     connection: &Connection,
 ) -> Arc<LlmRequest> {
@@ -102,20 +99,10 @@ fn read_llm(
     let length = body.left().unwrap_or(received.len() as u64);
     // The unread part may hold anything.
     facts.is_text &= body.left() == Some(received.len() as u64);
-    let settings = &connection.worker.config.llm;
+    let cached_weight = connection.worker.config.llm.cached_token_weight;
     let user = arrival.user();
     let user = user.as_ref().map_or("", |user| &*user.name);
-    let request = LlmRequest::new(&pool.llm, facts, length, settings.cached_token_weight, user);
-    if settings.ask_for_usage
-        && body.is_received()
-        && let Some(place) = place_to_ask(parts.uri.path(), body.received())
-    {
-        body.insert(place, ASKS_FOR_USAGE);
-        // A compressed response could be neither counted nor filtered.
-        parts.headers.remove(ACCEPT_ENCODING);
-        return Arc::new(request.asking_for_usage());
-    }
-    Arc::new(request)
+    Arc::new(LlmRequest::new(&pool.llm, facts, length, cached_weight, user))
 }
 
 /// Receives the body within the time for the whole request.

@@ -111,6 +111,43 @@ async fn a_request_has_a_span_and_in_it_its_wait_and_its_call() {
     assert_eq!(find(&answer.text(), "traceparent"), Some(expected));
 }
 
+/// The attributes of `OpenTelemetry`'s conventions for generative AI.
+#[tokio::test]
+async fn lm_8_requests_to_language_models_say_the_model_and_its_tokens() {
+    const RESPONSE: &str = r#"{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":50}}"#;
+    let length = RESPONSE.len();
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}");
+    let upstream = Upstream::answering(move |_| format!("{head}\r\n\r\n{RESPONSE}")).await;
+    let collector = Collector::http().await;
+    let settings = format!(
+        "preset: llm\nlisten: [{{address: 127.0.0.1:0}}]\nupstreams: [{{url: http://{}}}]\nworkers: 1\nconcurrency: 4\n\
+         admin: {{address: null}}",
+        upstream.address
+    );
+    let settings = Config::parse("evenkeel.yaml", &settings).unwrap();
+    let running = start(traced(settings, &collector)).await;
+    for (path, body) in [
+        ("/v1/chat/completions", r#"{"model":"org/Big-1","messages":[]}"#),
+        ("/v1/completions", "no JSON"),
+        ("/files", r#"{"model":"org/Big-1"}"#),
+    ] {
+        let mut client = Client::connect(running.address).await;
+        let head = format!("POST {path} HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {}", body.len());
+        client.send(&format!("{head}\r\n\r\n{body}")).await;
+        assert_eq!(client.answer().await.status, 200);
+    }
+    running.done().await;
+    let spans: Vec<Span> = collector.spans().into_iter().filter(|span| span.kind == SERVER).collect();
+    let said = |path: &str| {
+        let span = spans.iter().find(|span| of(span, "url.path").as_deref() == Some(path)).unwrap();
+        ["gen_ai.request.model", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"].map(|key| of(span, key))
+    };
+    let (model, prompt, output) = (Some("org/Big-1".to_owned()), Some("30".to_owned()), Some("50".to_owned()));
+    assert_eq!(said("/v1/chat/completions"), [model, prompt.clone(), output.clone()]);
+    assert_eq!(said("/v1/completions"), [None, prompt, output]);
+    assert_eq!(said("/files"), [None, None, None], "its tokens are not counted");
+}
+
 #[tokio::test]
 async fn requests_of_http2_are_traced_alike() {
     let (upstream, collector) = (Upstream::answering(|_| ok("hello")).await, Collector::http().await);
