@@ -108,6 +108,7 @@ pub fn decide_again(flight: &Flight) -> Result<Agreement, Problems> {
         flight.header.changes.iter().find_map(|change| change.seats_before).unwrap_or(flight.header.seats);
     let mut server = ServerSettings::new(first_seats);
     (server.preset, server.borrowing) = (preset_of(flight), borrowing_of(flight));
+    server.newcomer_wait = flight.header.newcomer_wait.unwrap_or(server.newcomer_wait);
     let mut simulator: Simulator<usize> = Simulator::new(server, objects_of(flight)?.with_mandatory_levels());
     let mut decided = vec![None; flight.records.len()];
     let mut note = |outcome: SimOutcome<usize>| {

@@ -309,3 +309,33 @@ fn sh_5_objects_of_an_api_are_promoted_in_one_step_without_losing_a_request() {
     let listed = in_folder(folder.path(), &["check", "-o", "json", "--kubeconfig", "data/kubeconfig"]);
     assert!(!text(&listed.stdout).contains("everything-next"), "{}", text(&listed.stdout));
 }
+
+/// After its first write, a promotion can be finished by anybody, and decides the same until then.
+#[test]
+fn sh_5_a_promotion_that_was_interrupted_is_finished_by_running_it_again() {
+    let (folder, upstream) = (folder(), Upstream::start());
+    let begun = OF_API.replacen("evenkeel.dev/mode: audit", "evenkeel.dev/mode: promote", 1);
+    fs::write(folder.path().join("objects.yaml"), begun).unwrap();
+    let flags = ["--api-listen", "127.0.0.1:0", "--data-dir", "data", "--objects", "objects.yaml"];
+    let shadowed = Shadowed::start(folder.path(), &upstream, &flags);
+    let until = Instant::now() + PATIENCE;
+    while get(shadowed.address, "/reports/1").0 != 429 {
+        assert!(Instant::now() < until, "the objects of the shadow do not govern");
+    }
+    assert_eq!(get(shadowed.address, "/orders").0, 200);
+    let promote = ["shadow", "promote", &shadowed.url(), "--kubeconfig", "data/kubeconfig"];
+    let output = in_folder(folder.path(), &promote);
+    assert_eq!(
+        text(&output.stdout),
+        "# The objects of the shadow govern already; --write writes them into the places that they have.\n",
+        "{}",
+        text(&output.stderr)
+    );
+    let output = in_folder(folder.path(), &[&promote[..], &["--write"]].concat());
+    assert_eq!(text(&output.stdout), "3 objects of the shadow govern now\n", "{}", text(&output.stderr));
+    assert_eq!(get(shadowed.address, "/reports/1").0, 429);
+    let output = in_folder(folder.path(), &promote);
+    assert!(text(&output.stderr).contains("there is nothing to promote"), "{}", text(&output.stderr));
+    let listed = in_folder(folder.path(), &["check", "-o", "json", "--kubeconfig", "data/kubeconfig"]);
+    assert!(!text(&listed.stdout).contains("everything-next"), "{}", text(&listed.stdout));
+}

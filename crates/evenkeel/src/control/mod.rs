@@ -25,6 +25,7 @@ pub(crate) mod known_levels;
 pub(crate) mod ledger;
 pub(crate) mod level;
 pub(crate) mod level_listeners;
+mod level_names;
 pub(crate) mod limit;
 pub(crate) mod long_running;
 pub(crate) mod object_problems;

@@ -41,6 +41,11 @@ impl<const W: usize> Rings<W> {
     /// The ring of another writer; `None` if there are too many.
     pub(crate) fn add(&self) -> Option<Arc<Ring<W>>> {
         let mut rings = self.lock();
+        // Threads and levels come and go: the ring of one that is gone gets another writer, and goes on where it was.
+        let left = rings.iter_mut().find_map(|ring| Arc::get_mut(ring).is_some().then(|| Arc::clone(ring)));
+        if left.is_some() {
+            return left;
+        }
         let RingLimits { records, long, all } = self.limits;
         if rings.len() >= all {
             return None;
@@ -52,8 +57,38 @@ impl<const W: usize> Rings<W> {
 
     /// Adds what has been written. Tells how many records are missing.
     pub(crate) fn read(&self, cursors: &mut Vec<Cursor>, to: &mut Vec<[u64; W]>) -> u64 {
-        let rings = self.lock().clone();
-        cursors.resize(rings.len(), Cursor::default());
-        rings.iter().zip(cursors).map(|(ring, cursor)| ring.read(cursor, to)).sum()
+        let rings = self.lock().len();
+        cursors.resize(rings, Cursor::default());
+        let read = |(place, cursor): (usize, &mut Cursor)| self.ring(place).map_or(0, |ring| ring.read(cursor, to));
+        cursors.iter_mut().enumerate().map(read).sum()
+    }
+
+    /// One ring. The others can get other writers while this one is read.
+    fn ring(&self, place: usize) -> Option<Arc<Ring<W>>> {
+        self.lock().get(place).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writers_that_are_gone_make_room_for_others() {
+        let rings = Rings::<2>::new(RingLimits { records: 64, long: 2, all: 2 });
+        let (mut cursors, mut read) = (Vec::new(), Vec::new());
+        for number in 0..5 {
+            let (one, other) = (rings.add().unwrap(), rings.add().unwrap());
+            assert!(rings.add().is_none(), "there are two writers");
+            one.push([number, 1]);
+            other.push([number, 2]);
+            if number % 2 == 0 {
+                assert_eq!(rings.read(&mut cursors, &mut read), 0);
+            }
+        }
+        // Nothing of those that are gone is lost.
+        read.sort_unstable();
+        let all: Vec<[u64; 2]> = (0..5).flat_map(|number| [[number, 1], [number, 2]]).collect();
+        assert_eq!(read, all);
     }
 }

@@ -143,6 +143,39 @@ fn fr_1_levels_that_are_gone_keep_their_names() {
 }
 
 #[test]
+fn fr_1_settings_that_change_are_told() {
+    let clock = ManualClock::new();
+    let flow = flow(&clock);
+    flow.record(1 << 20);
+    for _ in 0..2 {
+        // The second time nothing changes.
+        flow.set_borrowing(evenkeel::division::Borrowing::Periodic);
+        flow.set_wait_limit(Duration::from_secs(3));
+        flow.apply(ONE).unwrap();
+    }
+    let flight = flow.flight(Duration::MAX, "").unwrap();
+    let changes: Vec<_> = flight.header.changes.iter().map(|change| &*change.what).collect();
+    assert_eq!(changes, ["borrowing became periodic, and was immediate", "requests wait for 3s at most"]);
+}
+
+/// Of two recorders that follow each other, only the last one has what happened.
+#[test]
+fn fr_1_a_recorder_takes_the_place_of_another_one() {
+    let clock = ManualClock::new();
+    let flow = flow(&clock);
+    for number in 0..3 {
+        flow.record(1 << 20);
+        flow.record(1 << 20);
+        drop(arrive(&flow, &format!("/{number}")));
+        let flight = flow.flight(Duration::MAX, "").unwrap();
+        assert_eq!((flight.records.len(), flight.header.missed), (1, 0));
+        flow.record(0);
+        flow.record(0);
+        drop(arrive(&flow, "/not-recorded"));
+    }
+}
+
+#[test]
 fn fr_1_an_idle_level_that_goes_is_no_change_of_the_objects() {
     let clock = ManualClock::new();
     let flow = flow(&clock);
@@ -155,5 +188,7 @@ fn fr_1_an_idle_level_that_goes_is_no_change_of_the_objects() {
     flow.set_newcomer_wait(Duration::from_secs(3));
     let flight = flow.flight(Duration::MAX, "").unwrap();
     let changes: Vec<_> = flight.header.changes.iter().map(|change| &*change.what).collect();
-    assert_eq!(changes, ["other objects came into effect"]);
+    let [change] = changes[..] else { panic!("{changes:?}") };
+    assert!(change.starts_with("other objects came into effect: "), "{change}");
+    assert!(change.contains("level all removed"), "{change}");
 }

@@ -310,6 +310,10 @@ fn sh_2_a_shadow_that_is_too_slow_says_so_and_goes_on() {
     (1..20_001).for_each(|n| stage.arrive(&call(n * 10_000)));
     let report = stage.flow.shadow_report().unwrap();
     assert_eq!((report.requests, report.dropped >= 20_000, report.dropped_seconds), (0, true, 1), "{}", report.summary);
+    // It happens again in the same second, which counts once.
+    (20_001..40_001).for_each(|n| stage.arrive(&call(n * 10_000)));
+    let report = stage.flow.shadow_report().unwrap();
+    assert_eq!((report.requests, report.dropped >= 40_000, report.dropped_seconds), (0, true, 1), "{}", report.summary);
     // What comes later than a second after that counts again.
     (0..100_u64).for_each(|n| stage.arrive(&call(3_000_000_000 + n * 10_000)));
     let report = stage.report();
@@ -373,6 +377,35 @@ fn requests_that_only_the_shadow_sees_wait_there_and_nowhere_else() {
     assert_eq!((&*report.moved[0].from, &*report.moved[0].to), ("all", "orders"));
     assert_eq!(report.flows[0].flow, "alice");
     assert!(flow.status().iter().all(|level| level.executing == 0));
+}
+
+/// Threads and levels that come and go leave room for others: the shadow has a bounded number of rings.
+#[test]
+fn sh_2_requests_of_many_short_threads_and_levels_are_not_missed() {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(9).manual_clock(clock.clone()).objects(ONE).build();
+    flow.shadow(ONE).unwrap();
+    for number in 0..300 {
+        let level = format!("level-{}", number % 3);
+        let objects = format!("{{levels: {{{level}: {{share: 1}}}}, match: [{{level: {level}}}]}}");
+        flow.apply(objects.as_str()).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (user, request) = (User::new("alice", [""; 0]), RequestInfo::for_path("get", "/orders"));
+                drop(flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT));
+            });
+        });
+        clock.advance(Duration::from_millis(10));
+        flow.tick();
+    }
+    clock.advance(Duration::from_secs(1));
+    let report = flow.shadow_report().unwrap();
+    assert_eq!((report.requests, report.dropped), (300, 0), "{}", report.summary);
+    // Levels have the same index one after the other, and each has its own name.
+    for level in ["level-0", "level-1", "level-2"] {
+        let moved: Vec<_> = report.moved.iter().filter(|moved| moved.from == level).collect();
+        assert!(moved.len() == 1 && moved[0].requests > 1 && moved[0].to == "all", "{:?}", report.moved);
+    }
 }
 
 #[test]

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use evenkeel::FlowControl;
 use evenkeel::fleet::Footing;
+use evenkeel::flight::Flight;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::config::{Config, FlightRecorderConfig};
+use crate::config::Config;
 use crate::observe::ServiceFlow;
 use crate::observe::dashboard::now_ms;
 use files::FlightFiles;
@@ -43,22 +44,33 @@ pub(crate) async fn watch_triggers(flows: impl Fn() -> (Arc<Config>, Vec<Service
             if let Some(trigger) = looking.look(begin.elapsed(), reading_of(&one.flow), &settings.triggers) {
                 let (cause, word) = (trigger.to_string(), trigger.word());
                 let asked = FlightDump { flow: one.flow.clone(), service, cause, word };
-                tell(asked.keep(settings.clone()).await);
+                tell(asked.keep(Arc::clone(&config)).await);
             }
         }
     }
 }
 
+/// What a flow control has recorded of the given last time, with the settings of the gateway, and as far as these allow with names.
+pub(crate) fn dump_of(flow: &FlowControl, last: Duration, cause: &str, config: &Config) -> Option<Flight> {
+    let mut flight = flow.flight(last, cause)?;
+    // They name files with secrets, but hold none.
+    flight.header.settings = serde_json::to_value(config).ok();
+    if !config.flight_recorder.users {
+        flight.hide_users();
+    }
+    Some(flight)
+}
+
 /// Takes a dump of all flow controls, because a signal asks for it.
-pub(crate) async fn dump_all(settings: &FlightRecorderConfig, flows: Vec<ServiceFlow>) {
-    if settings.directory.is_none() {
+pub(crate) async fn dump_all(config: &Arc<Config>, flows: Vec<ServiceFlow>) {
+    if config.flight_recorder.directory.is_none() {
         tracing::warn!("no dump was taken: there is no folder for it; set `flightRecorder.directory` or `--data-dir`");
         return;
     }
     for ServiceFlow { service, flow } in flows {
         let service = service.as_deref().map(ToOwned::to_owned);
         let asked = FlightDump { flow, service, cause: "asked for by SIGUSR1".to_owned(), word: "signal" };
-        tell(asked.keep(settings.clone()).await);
+        tell(asked.keep(Arc::clone(config)).await);
     }
 }
 
@@ -75,15 +87,14 @@ struct FlightDump {
 
 impl FlightDump {
     /// Takes the dump and writes it, on a thread that may wait for a disk.
-    async fn keep(self, settings: FlightRecorderConfig) -> Result<(PathBuf, String), String> {
+    async fn keep(self, config: Arc<Config>) -> Result<(PathBuf, String), String> {
         let kept = tokio::task::spawn_blocking(move || {
             let Self { flow, service, cause, word } = self;
-            let directory = settings.directory.ok_or("there is no folder for it; set `flightRecorder.directory`")?;
-            let flight = flow.flight(LENGTH, &cause);
-            let mut flight = flight.ok_or("nothing is recorded; set `flightRecorder.bytes`")?;
-            if !settings.users {
-                flight.hide_users();
-            }
+            let settings = &config.flight_recorder;
+            let directory = settings.directory.clone();
+            let directory = directory.ok_or("there is no folder for it; set `flightRecorder.directory`")?;
+            let flight = dump_of(&flow, LENGTH, &cause, &config);
+            let flight = flight.ok_or("nothing is recorded; set `flightRecorder.bytes`")?;
             let word = service.map_or_else(|| word.to_owned(), |service| format!("{word}-{}", file_name(&service)));
             let files = FlightFiles { directory, files: settings.files };
             let failed = |error| format!("cannot write to {}: {error}", files.directory.display());

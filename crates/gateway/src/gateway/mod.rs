@@ -363,7 +363,7 @@ impl Gateway {
     /// Writes what the flight recorder has kept into its folder, as SIGUSR1 asks for. The log says whether that worked.
     pub async fn dump_flight(&self) {
         let (config, flows) = recorded_flows_of(self.generations.subscribe())();
-        flight::dump_all(&config.flight_recorder, flows).await;
+        flight::dump_all(&config, flows).await;
     }
 
     /// How many clients are connected.

@@ -27,6 +27,8 @@ async fn fr_2_the_last_requests_are_dumped() {
     let flight = Flight::from_bytes(&answer.body).unwrap();
     assert_eq!((flight.records.len(), flight.header.hides_users), (5, true));
     assert!(flight.header.objects.len() >= 2);
+    let in_effect = flight.header.settings.as_ref().unwrap();
+    assert_eq!(in_effect["flightRecorder"]["bytes"], 32 << 20, "{in_effect}");
     for (query, what) in [
         ("?seconds=many", "seconds is not a number; use ?seconds=120"),
         ("?minutes=1", "unknown parameter \"minutes\""),

@@ -91,6 +91,46 @@ async fn sh_1_requests_are_served_as_if_there_were_no_shadow() {
     running.done().await;
 }
 
+/// A canary that rejects everything returns by itself, and all clients are served again (SH-5).
+#[tokio::test]
+async fn sh_5_a_canary_that_is_worse_returns_by_itself() {
+    let (upstream, folder) = (upstream().await, TempDir::new().unwrap());
+    let file = folder.path().join("new.yaml");
+    std::fs::write(&file, "{levels: {nobody: {share: 0}}, match: [{level: nobody}]}").unwrap();
+    let mut settings =
+        settings(&upstream, ShadowConfig { objects: Some(file), percent: Some(50), ..ShadowConfig::default() });
+    settings.concurrency = Some(20_u32.into());
+    let who = "identity: {sources: [{trustedHeaders: {fromAddresses: [127.0.0.0/8], userHeader: x-user}}]}";
+    settings.identity = Config::parse("x", who).unwrap().identity;
+    let old = "{levels: {everybody: {share: 1, queue: 50}}, match: [{level: everybody}]}";
+    let running = start_with(settings, old).await;
+    let until = std::time::Instant::now() + support::PATIENCE;
+    let (mut served, mut rejected) = (0, 0);
+    let returned = loop {
+        for user in 0..40 {
+            match get(running.address, "/orders", &format!("x-user: user-{user}\r\n")).await.status {
+                200 => served += 1,
+                429 => rejected += 1,
+                other => panic!("status {other}"),
+            }
+        }
+        let canary = report(&running).await["canary"].clone();
+        if canary["phase"] == "returned" {
+            break canary;
+        }
+        assert_eq!((&canary["phase"], &canary["percent"]), (&"running".into(), &50.into()), "{canary:#}");
+        assert!(std::time::Instant::now() < until, "{canary:#}");
+    };
+    assert!(served > 0 && rejected > 0, "{served} served, {rejected} rejected");
+    let reason = returned["returned"].as_str().unwrap();
+    assert!(reason.ends_with("requests were rejected, which is more than 5.0 %"), "{reason}");
+    for user in 0..40 {
+        assert_eq!(get(running.address, "/orders", &format!("x-user: user-{user}\r\n")).await.status, 200);
+    }
+    assert_eq!(running.gateway.flow().canary_returns(), 1);
+    running.done().await;
+}
+
 #[tokio::test]
 async fn settings_start_and_end_a_shadow() {
     let upstream = upstream().await;

@@ -117,8 +117,11 @@ impl Stage {
 
 /// Bursts of requests, which are more than there are seats for.
 fn recorded(objects: &str, seats: u32, borrowing: Borrowing, seed: u64) -> Flight {
+    recorded_on(Stage::new(objects, seats, borrowing), seats, seed)
+}
+
+fn recorded_on(mut stage: Stage, seats: u32, seed: u64) -> Flight {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut stage = Stage::new(objects, seats, borrowing);
     let mut at = 1_000_000;
     for number in 0..2000 {
         at += random.u64(1..if number % 500 < 300 { 2_000_000 } else { 9_000_000 });
@@ -160,6 +163,19 @@ fn fr_4_its_own_objects_decide_the_same_again() {
         requests += agreement.requests;
     }
     assert_eq!(requests, 40_000);
+}
+
+/// How many seats are kept for newcomers depends on a setting (PF-10), which is in the dump.
+#[test]
+fn fr_4_seats_are_kept_for_newcomers_as_they_were() {
+    for (seed, wait) in (0..).zip([Duration::ZERO, Duration::from_millis(5), Duration::from_secs(5)]) {
+        let stage = Stage::new(PER_FLOW, 9, Borrowing::Immediate);
+        stage.flow.set_newcomer_wait(wait);
+        let flight = recorded_on(stage, 9, seed);
+        assert_eq!(flight.header.newcomer_wait, i64::try_from(wait.as_nanos()).ok());
+        let agreement = decide_again(&Flight::from_bytes(&flight.to_bytes()).unwrap()).unwrap();
+        assert_eq!((agreement.same, agreement.first_difference), (2000, None), "{wait:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! One write lets all of them govern: that which gives one of them, the leader, the mode `promote`. What follows makes the objects look like what they
 //! are, and changes no decision: each of the others is written into the place that it has, and deleted. The leader comes last, so that the same
-//! configuration is in effect after each write. If anything fails in between, doing it again finishes it.
+//! configuration is in effect after each write. If anything fails in between, doing it again finishes it. What the API would
+//! refuse is found out before the first write.
 
 use std::collections::BTreeMap;
 
@@ -65,6 +66,12 @@ impl ApiPromotion {
             let items = list.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
             objects.extend(items.into_iter().map(|item| (kind, item)));
         }
+        if let Some(Named { kind, name }) = contested(&objects) {
+            bail!(
+                "two objects of the shadow take the place of {} {name}; delete one of them, or change its `{REPLACES}`",
+                kind.resource()
+            )
+        }
         Ok(Self::of(&objects))
     }
 
@@ -114,25 +121,48 @@ impl ApiPromotion {
 
     /// Writes everything.
     pub(super) async fn write(&self, api: &Server) -> Result<()> {
-        for ApiWrite { method, object, body } in &self.writes {
-            let target = match *method {
-                Method::POST => path(object.kind),
-                _ => format!("{}/{}", path(object.kind), object.name),
-            };
-            let media_type = match *method {
-                Method::PATCH => Some(MERGE_PATCH),
-                Method::DELETE => None,
-                _ => Some(JSON),
-            };
-            let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-            let response = api.send(method.clone(), &target, media_type, body).await?;
-            if *method == Method::DELETE && response.0 == StatusCode::NOT_FOUND {
+        if !self.is_begun {
+            self.try_out(api).await?;
+        }
+        for write in &self.writes {
+            let target = write.target();
+            let response = write.send(api, &target).await?;
+            if write.method == Method::DELETE && response.0 == StatusCode::NOT_FOUND {
                 continue;
             }
             answer(api, response, &target)
                 .with_context(|| format!("cannot write {target}; run this again to go on"))?;
         }
         Ok(())
+    }
+
+    /// Asks the API whether it would accept the objects in their places: what it refuses it would refuse again and again.
+    async fn try_out(&self, api: &Server) -> Result<()> {
+        for write in self.writes.iter().filter(|write| [Method::POST, Method::PUT].contains(&write.method)) {
+            let target = format!("{}?dryRun=All", write.target());
+            let response = write.send(api, &target).await?;
+            answer(api, response, &target).context("the API refuses an object of the shadow; nothing was changed")?;
+        }
+        Ok(())
+    }
+}
+
+// === impl ApiWrite ===
+
+impl ApiWrite {
+    fn target(&self) -> String {
+        let Named { kind, name } = &self.object;
+        if self.method == Method::POST { path(*kind) } else { format!("{}/{name}", path(*kind)) }
+    }
+
+    async fn send(&self, api: &Server, target: &str) -> Result<(StatusCode, Bytes)> {
+        let media_type = match self.method {
+            Method::PATCH => Some(MERGE_PATCH),
+            Method::DELETE => None,
+            _ => Some(JSON),
+        };
+        let body = if self.body.is_null() { Bytes::new() } else { Bytes::from(self.body.to_string()) };
+        api.send(self.method.clone(), target, media_type, body).await
     }
 }
 
@@ -149,6 +179,20 @@ fn answer(api: &Server, (status, body): (StatusCode, Bytes), target: &str) -> Re
         bail!("{}{target}: status {status} {message}", api.url());
     }
     serde_json::from_slice(&body).with_context(|| format!("the response of {}{target} is not JSON", api.url()))
+}
+
+/// The place that two objects of the shadow would have, if there is one.
+fn contested(objects: &[(Kind, Value)]) -> Option<Named> {
+    let audits = objects.iter().filter_map(|(kind, object)| Audit::of(*kind, object));
+    let mut places: Vec<Named> = Vec::new();
+    for audit in audits {
+        let place = audit.place().unwrap_or_else(|| audit.named.clone());
+        if places.contains(&place) {
+            return Some(place);
+        }
+        places.push(place);
+    }
+    None
 }
 
 fn name_of(object: &Value) -> &str {
@@ -274,5 +318,15 @@ mod tests {
 
         objects.truncate(1);
         assert!(ApiPromotion::of(&objects).is_none());
+    }
+
+    #[test]
+    fn two_objects_do_not_take_one_place() {
+        let audit = |name: &str, replaces: &str| level(name, 1, &json!({ MODE: "audit", REPLACES: replaces }));
+        let mut objects = vec![audit("a", "orders"), audit("b", "reports"), level("reports", 1, &json!({}))];
+        assert!(contested(&objects).is_none());
+        objects.push(level("orders", 1, &json!({ MODE: "audit" })));
+        let place = contested(&objects).unwrap();
+        assert_eq!((place.kind, &*place.name), (Kind::PriorityLevelConfiguration, "orders"));
     }
 }

@@ -119,6 +119,7 @@ impl FlightHeader {
     /// Whether its numbers can be those of a server.
     fn check(&self) -> Result<(), &'static str> {
         let is_moment = |at: Nanos| (-MOMENT_MAX..=MOMENT_MAX).contains(&at);
+        let is_time = |time: Nanos| (0..=LENGTH_MAX).contains(&time);
         let is_seats = |seats: i64| (0..=SEATS_MAX).contains(&seats);
         let changes = || self.changes.iter();
         if !is_seats(self.seats) || !changes().filter_map(|change| change.seats).all(is_seats) {
@@ -127,7 +128,7 @@ impl FlightHeader {
         if !changes().filter_map(|change| change.seats_before).all(is_seats) {
             return Err("the header has a number of seats that no server had");
         }
-        if !(0..=LENGTH_MAX).contains(&self.wait_limit) || !(0..=LENGTH_MAX).contains(&self.length) {
+        if ![self.wait_limit, self.length].into_iter().chain(self.newcomer_wait).all(is_time) {
             return Err("the header has a time that is below zero or longer than 31 days");
         }
         if !(0..=i64::MAX / 2).contains(&self.epoch) || !changes().all(|change| is_moment(change.at)) {

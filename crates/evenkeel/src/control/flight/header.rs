@@ -20,6 +20,12 @@ pub struct FlightHeader {
     pub borrowing: String,
     /// How long requests waited at most, in nanoseconds.
     pub wait_limit: i64,
+    /// How long newcomers may have had to wait before seats were kept for them, in nanoseconds; `None` if the dump does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newcomer_wait: Option<i64>,
+    /// The settings in effect, of a program that has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<serde_json::Value>,
     /// What caused the dump.
     pub cause: String,
     /// Whether names of users are left out, and hashes stand for them.

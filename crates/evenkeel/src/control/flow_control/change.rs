@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_engine::controller::{Applied, Borrowing, TooFewSeats};
+use evenkeel_engine::controller::{Applied, Borrowing, Objects, TooFewSeats};
 use evenkeel_engine::time::Instant;
 
 use super::{FlowControl, FlowControlShared, ObjectsReport};
 use crate::control::clock::nanos;
 use crate::control::flight::FlightChange;
+use crate::control::recorder::changes_of_objects;
 use crate::control::seat_division::{SeatController, preset_borrowing};
 use crate::control::snapshot::{LevelChanges, Snapshot};
 use crate::control::trace;
@@ -63,10 +64,14 @@ impl FlowControl {
             return;
         }
         let borrowing = borrowing.into().unwrap_or_else(|| preset_borrowing(self.preset()));
+        let before = self.borrowing();
         self.shared.change(|controller, changes, now| {
             controller.set_borrowing(borrowing, changes, now);
             Change::Division
         });
+        if before != borrowing {
+            self.shared.record_setting(|| format!("borrowing became {borrowing}, and was {before}"));
+        }
     }
 
     /// How levels borrow seats from each other.
@@ -117,9 +122,10 @@ impl FlowControlShared {
         let (ledger, preset) = (Arc::clone(&control.ledger), self.preset);
         let mut changes = LevelChanges { table, wakers: Wakers::default(), listeners, clock, ledger, preset };
         let seats_before = control.controller.server_limit();
+        let objects_before = self.recorder.is_on().then(|| control.controller.objects().clone());
         let change = change(&mut control.controller, &mut changes, now);
-        if self.recorder.is_on() {
-            self.record_change(&change, (seats_before, control.controller.server_limit()), now);
+        if let Some(objects) = &objects_before {
+            self.record_change(&change, (objects, seats_before), &control.controller, now);
         }
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);
@@ -168,15 +174,31 @@ impl FlowControlShared {
         self.change(|controller, changes, now| Change::Seats(controller.set_server_limit(seats, changes, now)));
     }
 
-    fn record_change(&self, change: &Change, (before, after): (i64, i64), now: Instant) {
-        let at = now.as_nanos();
+    /// Tells the recorder what is different from the objects and the seats of before.
+    fn record_change(
+        &self,
+        change: &Change,
+        (objects, before): (&Objects, i64),
+        controller: &SeatController,
+        now: Instant,
+    ) {
+        let (at, after) = (now.as_nanos(), controller.server_limit());
         if after != before {
             let what = format!("{before} seats became {after}");
             self.recorder.tell_change(FlightChange { at, what, seats_before: Some(before), seats: Some(after) });
         }
-        if matches!(change, Change::Objects(_)) {
-            let what = "other objects came into effect".to_owned();
+        if matches!(change, Change::Objects(_))
+            && let Some(what) = changes_of_objects(objects, controller.objects())
+        {
             self.recorder.tell_change(FlightChange { at, what, ..FlightChange::default() });
+        }
+    }
+
+    /// Tells the recorder that a setting has changed, in a few words.
+    pub(super) fn record_setting(&self, what: impl FnOnce() -> String) {
+        if self.recorder.is_on() {
+            let at = self.now().as_nanos();
+            self.recorder.tell_change(FlightChange { at, what: what(), ..FlightChange::default() });
         }
     }
 

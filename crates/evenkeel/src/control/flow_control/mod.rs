@@ -190,7 +190,10 @@ impl FlowControl {
     /// How long requests wait at most from now on, if they do not say so themselves: see
     /// [`FlowControlBuilder::wait_limit`]. Requests that wait already keep their limit.
     pub fn set_wait_limit(&self, limit: Duration) {
-        self.shared.wait_limit_ns.store(nanos(limit), Ordering::Relaxed);
+        let before = self.shared.wait_limit_ns.swap(nanos(limit), Ordering::Relaxed);
+        if before != nanos(limit) {
+            self.shared.record_setting(|| format!("requests wait for {limit:?} at most"));
+        }
         self.shared.set_canary_wait_limit(limit);
     }
 

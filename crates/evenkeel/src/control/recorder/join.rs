@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use crate::control::flight::{FlightEnd, FlightRecord};
 use evenkeel_engine::queue_set::RequestId;
 
-use super::level_names::LevelNames;
-use super::records::{ArrivalRecord, EventRecord, Happened, LevelKey};
+use super::records::{ArrivalRecord, EventRecord, Happened};
+use crate::control::level_names::{LevelKey, LevelNames};
 
 /// The requests of a dump.
 #[derive(Debug, Default)]

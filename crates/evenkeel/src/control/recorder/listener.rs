@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::RecorderTap;
-use super::records::{EventRecord, Happened, LevelKey};
+use super::records::{EventRecord, Happened};
 use super::shared_ring::BlockClaim;
 use crate::control::events::{Event, EventKind, Listener};
+use crate::control::level_names::LevelKey;
 
 /// Writes the events of a level into the recorder.
 pub(super) struct RecordingListener {

@@ -4,8 +4,8 @@
 //! waiting. A dump copies the rings, joins arrivals and events, and begins where both are complete.
 
 mod join;
-mod level_names;
 mod listener;
+mod object_changes;
 mod recording;
 mod records;
 mod requests;
@@ -17,16 +17,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::control::flight::FlightChange;
+use crate::control::level_names::{LevelKey, LevelNames};
 use arc_swap::ArcSwapOption;
 use evenkeel_engine::queue_set::{Rejection, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Attributes, Classification, WorkEstimate};
 
 use crate::sync::{Mutex, MutexGuard, PoisonError};
-use level_names::LevelNames;
-use records::{ARRIVAL_WORDS, ArrivalRecord, EVENT_WORDS, LevelKey};
+use records::{ARRIVAL_WORDS, ArrivalRecord, EVENT_WORDS};
 use requests::Requests;
 use shared_ring::{BlockClaim, SharedRing};
+
+pub(crate) use object_changes::changes_of_objects;
 
 /// The way from requests and levels to the recorder, if there is one.
 #[derive(Debug, Default)]
@@ -64,11 +66,21 @@ pub(crate) struct Recorder {
     is_over: AtomicBool,
 }
 
+/// What a thread has claimed of all recorders.
+struct ThreadClaims {
+    /// How many recorders had ended when the thread last let go of those.
+    ended: u64,
+    claims: Vec<ThreadClaim>,
+}
+
 /// What a thread has claimed of a recorder. It has the recorder too: to ask for that costs more than everything else.
 struct ThreadClaim {
     recorder: Arc<Recorder>,
     claim: BlockClaim,
 }
+
+/// How many recorders have ended in this process: a thread that goes on with one learns by it that another one is over.
+static ENDED: AtomicU64 = AtomicU64::new(0);
 
 /// The number of no recorder.
 const ENDING: u64 = u64::MAX;
@@ -83,7 +95,7 @@ const REQUEST_BYTES: usize = 8 * (ARRIVAL_WORDS + 2 * EVENT_WORDS);
 
 thread_local! {
     /// The blocks of this thread, one for each recorder.
-    static CLAIMS: RefCell<Vec<ThreadClaim>> = const { RefCell::new(Vec::new()) };
+    static CLAIMS: RefCell<ThreadClaims> = const { RefCell::new(ThreadClaims { ended: 0, claims: Vec::new() }) };
 }
 
 // === impl RecorderTap ===
@@ -95,14 +107,20 @@ impl RecorderTap {
     }
 
     pub(crate) fn set(&self, recorder: Option<Arc<Recorder>>) {
+        // Whoever sets one at the same time waits: the number is always that of the recorder.
+        let _turn = self.levels();
         let number = recorder.as_ref().map(|recorder| recorder.number);
         let before = self.recorder.swap(recorder);
         if let Some(before) = &before {
             before.is_over.store(true, Ordering::Relaxed);
+            ENDED.fetch_add(1, Ordering::Release);
         }
         self.seen_ending.store(0, Ordering::Relaxed);
-        let without = if before.is_some() { ENDING } else { 0 };
-        self.number.store(number.unwrap_or(without), Ordering::Relaxed);
+        // Where there was none, threads may still be about to let go of the one before.
+        let number = number.or(before.is_some().then_some(ENDING));
+        if let Some(number) = number {
+            self.number.store(number, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn levels(&self) -> MutexGuard<'_, TappedLevels> {
@@ -127,11 +145,14 @@ impl RecorderTap {
         let number = self.number.load(Ordering::Relaxed);
         let told = CLAIMS.try_with(|all| {
             let mut all = all.try_borrow_mut().ok()?;
-            let place = match all.iter().position(|claim| claim.recorder.number == number) {
+            if all.ended != ENDED.load(Ordering::Relaxed) {
+                all.let_go();
+            }
+            let place = match all.claims.iter().position(|claim| claim.recorder.number == number) {
                 Some(place) => place,
-                None => self.claim(&mut all)?,
+                None => self.claim(&mut all.claims)?,
             };
-            let ThreadClaim { recorder, claim } = all.get_mut(place)?;
+            let ThreadClaim { recorder, claim } = all.claims.get_mut(place)?;
             let request = recorder.requests.number(attributes, class);
             let level = LevelKey::new(class.schema.level.id);
             let record = ArrivalRecord { at, id, level, request, flow_hash: class.flow_hash, work, wait_limit };
@@ -143,11 +164,9 @@ impl RecorderTap {
         }
     }
 
-    /// This thread takes part in the recorder from now on, and lets go of others that are over. Tells the place of its claim; `None` if there is no
-    /// recorder any more.
+    /// This thread takes part in the recorder from now on. Tells the place of its claim; `None` if there is no recorder any more.
     #[cold]
     fn claim(&self, all: &mut Vec<ThreadClaim>) -> Option<usize> {
-        all.retain(|claim| !claim.recorder.is_over.load(Ordering::Relaxed));
         let Some(recorder) = self.recorder() else {
             if self.seen_ending.fetch_add(1, Ordering::Relaxed) >= ENDING_REQUESTS {
                 // Unless there is another recorder meanwhile.
@@ -184,6 +203,17 @@ impl RecorderTap {
 impl Drop for RecorderTap {
     fn drop(&mut self) {
         self.set(None);
+    }
+}
+
+// === impl ThreadClaims ===
+
+impl ThreadClaims {
+    /// Lets go of recorders that are over.
+    #[cold]
+    fn let_go(&mut self) {
+        self.ended = ENDED.load(Ordering::Acquire);
+        self.claims.retain(|claim| !claim.recorder.is_over.load(Ordering::Relaxed));
     }
 }
 

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::control::flight::{Flight, FlightHeader, LENGTH_MAX};
-use evenkeel_engine::controller::Borrowing;
 
 use super::Recorder;
 use super::join::Joined;
 use super::listener::RecordingListener;
-use super::records::{ArrivalRecord, EventRecord, LevelKey};
+use super::records::{ArrivalRecord, EventRecord};
 use crate::control::clock::nanos;
 use crate::control::flow_control::FlowControl;
+use crate::control::level_names::LevelKey;
 use crate::sync::PoisonError;
 
 // === impl FlowControl ===
@@ -85,19 +85,17 @@ impl FlowControl {
         let objects = controller.objects();
         let levels = objects.priority_levels.iter().filter_map(|level| serde_json::to_value(&**level).ok());
         let schemas = objects.flow_schemas.iter().filter_map(|schema| serde_json::to_value(&**schema).ok());
-        let borrowing = match controller.borrowing() {
-            Borrowing::Immediate => "immediate",
-            Borrowing::Periodic => "periodic",
-        };
         let changes = recorder.changes.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let header = FlightHeader {
             epoch: unix - now.as_nanos(),
             length: now.as_nanos() - begin,
             preset: shared.preset.to_string(),
             seats: controller.server_limit(),
-            borrowing: borrowing.to_owned(),
+            borrowing: controller.borrowing().to_string(),
             wait_limit: shared.wait_limit_default().clamp(0, LENGTH_MAX),
             cause: cause.to_owned(),
+            newcomer_wait: Some(controller.newcomer_wait().clamp(0, LENGTH_MAX)),
+            settings: None,
             hides_users: false,
             is_complete: missed == 0 && !recorder.was_busy && from <= recorder.began.as_nanos(),
             missed,

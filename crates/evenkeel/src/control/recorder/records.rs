@@ -1,9 +1,10 @@
 //! The records of the flight recorder in memory: for each request an arrival of 48 bytes, and at most two events of 24 bytes.
 
 use crate::control::flight::{reason_code, reason_of};
+use crate::control::level_names::LevelKey;
+use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::{Rejection, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
-use evenkeel_engine::{LevelId, WorkEstimate};
 
 /// A request that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +28,6 @@ pub(crate) struct EventRecord {
     pub(crate) what: Happened,
 }
 
-/// A level. Indexes are used again by later levels, so the lower half is the index, and the upper half says how many levels had it before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct LevelKey(u32);
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Happened {
     Started { waited: Nanos },
@@ -46,20 +43,6 @@ const MICROSECOND: Nanos = 1_000;
 /// The lower half of a word.
 const HALF: u64 = 0xFFFF_FFFF;
 
-// === impl LevelKey ===
-
-impl LevelKey {
-    #[inline]
-    pub(crate) fn new(level: LevelId) -> Self {
-        let index = u32::try_from(level.index()).unwrap_or(u32::MAX).min(0xFFFF);
-        Self(index | level.generation() << 16)
-    }
-
-    pub(crate) fn index(self) -> usize {
-        (self.0 & 0xFFFF) as usize
-    }
-}
-
 // === impl ArrivalRecord ===
 
 impl ArrivalRecord {
@@ -74,7 +57,7 @@ impl ArrivalRecord {
         [
             self.at.as_nanos().cast_unsigned(),
             id.to_bits(),
-            u64::from(self.request) | u64::from(self.level.0) << 32,
+            u64::from(self.request) | u64::from(self.level.to_bits()) << 32,
             self.flow_hash,
             seats(initial_seats) | seats(final_seats) << 24 | code << 56,
             micros(self.wait_limit) | micros(additional_latency) << 32,
@@ -90,7 +73,7 @@ impl ArrivalRecord {
                 Some(reason) => Err(reason),
                 None => Ok(RequestId::from_bits(id)),
             },
-            level: LevelKey((places >> 32) as u32),
+            level: LevelKey::from_bits((places >> 32) as u32),
             request: places as u32,
             flow_hash,
             work: WorkEstimate {
@@ -122,7 +105,7 @@ impl EventRecord {
             Happened::Finished { ran } => (1, ran),
             Happened::GaveUp { waited, reason } => (2 + u64::from(reason_code(reason)), waited),
         };
-        [self.id.to_bits(), u64::from(self.level.0) | what << 32, time.cast_unsigned()]
+        [self.id.to_bits(), u64::from(self.level.to_bits()) | what << 32, time.cast_unsigned()]
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "parts of words")]
@@ -136,7 +119,7 @@ impl EventRecord {
                 Happened::GaveUp { waited: time, reason }
             }
         };
-        Self { id: RequestId::from_bits(id), level: LevelKey(what as u32), what: happened }
+        Self { id: RequestId::from_bits(id), level: LevelKey::from_bits(what as u32), what: happened }
     }
 }
 
@@ -149,7 +132,7 @@ mod tests {
         let arrival = ArrivalRecord {
             at: Instant::from_nanos(123_456_789),
             id: Ok(RequestId::from_bits(0x0102_0304_0506_0708)),
-            level: LevelKey(3 << 16 | 5),
+            level: LevelKey::from_bits(3 << 16 | 5),
             request: u32::MAX,
             flow_hash: 9,
             work: WorkEstimate { initial_seats: 7, final_seats: 2, additional_latency: 5_000_000 },
@@ -163,7 +146,7 @@ mod tests {
             Happened::GaveUp { waited: 6, reason: Rejection::TimeOut },
             Happened::Finished { ran: 7 },
         ] {
-            let event = EventRecord { id: RequestId::from_bits(4), level: LevelKey(u32::MAX), what };
+            let event = EventRecord { id: RequestId::from_bits(4), level: LevelKey::from_bits(u32::MAX), what };
             assert_eq!(EventRecord::from_words(event.to_words()), event);
         }
     }

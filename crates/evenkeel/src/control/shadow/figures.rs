@@ -6,6 +6,8 @@ use std::sync::Arc;
 use evenkeel_engine::Histogram;
 use evenkeel_engine::time::Nanos;
 
+use crate::control::level_names::LevelKey;
+
 /// All figures of a shadow.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
@@ -14,8 +16,8 @@ pub(crate) struct Figures {
     by_key: HashMap<u64, u32>,
     /// How many requests belonged to flows that have no row any more.
     pub(crate) requests_of_others: u64,
-    /// The moved requests, by the index of their level in reality and the number of their level in the shadow.
-    pub(crate) moved: BTreeMap<(u32, u32), u64>,
+    /// The requests by their level in reality and the index of their level in the shadow.
+    pub(crate) moved: BTreeMap<(LevelKey, u32), u64>,
     names: HashMap<u64, FlowNames>,
 }
 
@@ -84,7 +86,7 @@ const NAMES_MAX: usize = 4096;
 
 impl Figures {
     /// A request has arrived, of the flow of this key.
-    pub(crate) fn arrived(&mut self, key: u64, levels: (u32, u32)) -> RowRef {
+    pub(crate) fn arrived(&mut self, key: u64, levels: (LevelKey, u32)) -> RowRef {
         self.totals.requests += 1;
         *self.moved.entry(levels).or_default() += 1;
         let row = self.row_of(key);
@@ -161,13 +163,15 @@ impl Counts {
 mod tests {
     use super::*;
 
+    const LEVELS: (LevelKey, u32) = (LevelKey::from_bits(0), 0);
+
     #[test]
     fn the_heaviest_flows_have_rows_however_many_there_are() {
         let mut figures = Figures::default();
         for round in 0..2000_u64 {
             // One flow that comes again and again, among others that come once.
             for key in [7, 1_000_000 + round] {
-                let row = figures.arrived(key, (0, 0));
+                let row = figures.arrived(key, LEVELS);
                 figures.note(row, Side::Real, SideOutcome::Started { waited: 5 });
                 figures.note(row, Side::Shadow, SideOutcome::Rejected);
             }
@@ -183,9 +187,9 @@ mod tests {
     #[test]
     fn a_request_that_ends_after_its_row_is_gone_counts_in_the_totals() {
         let mut figures = Figures::default();
-        let late = figures.arrived(1, (0, 0));
+        let late = figures.arrived(1, LEVELS);
         for key in 2..=ROWS_MAX as u64 + 1 {
-            figures.arrived(key, (0, 0));
+            figures.arrived(key, LEVELS);
         }
         figures.note(late, Side::Real, SideOutcome::Rejected);
         assert_eq!(figures.totals.real.rejected, 1);

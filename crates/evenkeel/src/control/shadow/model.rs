@@ -22,6 +22,7 @@ use evenkeel_engine::{Configuration, Engine, EngineEffects, Flow, LevelId, Schem
 use super::figures::{Figures, RowRef, Side, SideOutcome};
 use super::records::{ArrivalRecord, EventRecord, Happened};
 use super::service_times::ServiceTimes;
+use crate::control::level_names::LevelKey;
 use crate::control::seat_division::DivisionChoice;
 
 /// The shadow of a flow control, as a state machine: records go in, figures come out.
@@ -37,7 +38,7 @@ pub(crate) struct Model {
     pending: VecDeque<Pending>,
     first: u64,
     /// Where requests are that have not ended in reality.
-    places: HashMap<(u32, RequestId), OpenRequest>,
+    places: HashMap<(LevelKey, RequestId), OpenRequest>,
     /// Events of requests that are not known yet: their arrivals may follow soon.
     early: Vec<EventRecord>,
     ends: BinaryHeap<Reverse<(Instant, Ticket)>>,
@@ -55,10 +56,8 @@ pub(crate) struct Model {
     /// Requests that were not decided about, and in how many pieces.
     pub(crate) dropped: u64,
     pub(crate) dropped_seconds: u64,
-    /// The last second in which there were too many.
+    /// The last second that is counted among those.
     dropped_in: Option<Nanos>,
-    /// The last request that was decided about arrived then.
-    pub(crate) decided_until: Instant,
 }
 
 /// The parts that a model is made of.
@@ -185,7 +184,6 @@ impl Model {
             dropped: 0,
             dropped_seconds: 0,
             dropped_in: None,
-            decided_until: now,
             setup,
         }
     }
@@ -224,13 +222,18 @@ impl Model {
         self.pending.push_back(Pending { arrival, waited: 0, real });
     }
 
-    /// Drops an arrival, since there are too many requests. Each second in which that happens is counted once.
+    /// Drops an arrival, since there are too many requests.
     fn drop_arrival(&mut self, at: Instant) {
         self.dropped += 1;
-        let second = at.as_nanos() / SECOND;
-        if self.dropped_in.replace(second) != Some(second) {
-            self.dropped_seconds += 1;
-        }
+        self.drop_seconds(at, at);
+    }
+
+    /// Requests of this time are missing. Each second is counted once, however often that happens in it.
+    fn drop_seconds(&mut self, from: Instant, until: Instant) {
+        let (from, until) = (from.as_nanos() / SECOND, until.as_nanos() / SECOND);
+        let first = self.dropped_in.map_or(from, |last| from.max(last + 1));
+        self.dropped_seconds += u64::try_from(until - first + 1).unwrap_or(0);
+        self.dropped_in = self.dropped_in.max(Some(until));
     }
 
     /// Takes in events, in this order, of requests whose arrivals have been seen before or come soon.
@@ -275,13 +278,14 @@ impl Model {
 
     /// At least so many requests were missed: the figures of the others are of no use any more.
     pub(crate) fn fell_behind(&mut self, now: Instant, missed: u64) {
+        // Everything before the model's own time has been decided about.
+        self.drop_seconds(self.now, now);
         let dropped = self.dropped + missed + self.pending.len() as u64;
-        let lost = (now - self.decided_until).max(0) / SECOND + 1;
-        let dropped_seconds = self.dropped_seconds + u64::try_from(lost).unwrap_or(0);
+        let (dropped_seconds, dropped_in) = (self.dropped_seconds, self.dropped_in);
         let figures = std::mem::take(&mut self.figures);
         let next_division = self.engine.controller().next_timeout();
         let fresh = Self::new(ModelSetup { next_division, ..self.setup.clone() }, now, true);
-        *self = Self { figures, dropped, dropped_seconds, ..fresh };
+        *self = Self { figures, dropped, dropped_seconds, dropped_in, ..fresh };
     }
 
     /// Takes in an event of a request. Returns whether the request is known.
@@ -339,7 +343,6 @@ impl Model {
     fn decide(&mut self, number: u64, pending: Pending) {
         let Pending { arrival, waited, real } = pending;
         self.run_until(arrival.at);
-        self.decided_until = arrival.at;
         let configuration = Arc::clone(&self.configuration);
         let Some(schema) = configuration.schemas().get(arrival.schema as usize) else { return };
         let level = u32::try_from(schema.level.id.index()).unwrap_or(u32::MAX);

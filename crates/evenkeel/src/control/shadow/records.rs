@@ -1,5 +1,6 @@
 //! The records that requests and levels send to a shadow: a few words each, through [rings](crate::control::ring).
 
+use crate::control::level_names::LevelKey;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::{Rejection, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
@@ -10,8 +11,8 @@ pub(crate) struct ArrivalRecord {
     pub(crate) at: Instant,
     /// `NONE` if it was rejected at once.
     pub(crate) id: RequestId,
-    /// The index of the level that it belongs to.
-    pub(crate) level: u32,
+    /// The level that it belongs to.
+    pub(crate) level: LevelKey,
     /// A key of its flow under both configurations, which the report has a row for.
     pub(crate) key: u64,
     /// Its flow schema, its flow and its work under the shadow's configuration.
@@ -28,8 +29,8 @@ pub(crate) struct ArrivalRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventRecord {
     pub(crate) id: RequestId,
-    /// The index of the level that it is in, or [`OBSERVED`].
-    pub(crate) level: u32,
+    /// The level that it is in, or [`OBSERVED`].
+    pub(crate) level: LevelKey,
     pub(crate) what: Happened,
 }
 
@@ -45,8 +46,8 @@ pub(crate) enum Happened {
     Finished { ran: Nanos },
 }
 
-/// The level number in events of requests that only the shadow decides about.
-pub(crate) const OBSERVED: u32 = u32::MAX;
+/// The level in events of requests that only the shadow decides about.
+pub(crate) const OBSERVED: LevelKey = LevelKey::from_bits(u32::MAX);
 
 pub(crate) const ARRIVAL_WORDS: usize = 8;
 pub(crate) const EVENT_WORDS: usize = 3;
@@ -69,7 +70,7 @@ impl ArrivalRecord {
         [
             self.at.as_nanos().cast_unsigned(),
             self.id.to_bits(),
-            u64::from(self.level) | u64::from(self.schema) << 32,
+            u64::from(self.level.to_bits()) | u64::from(self.schema) << 32,
             self.key,
             self.flow_hash,
             self.wait_limit.cast_unsigned(),
@@ -84,7 +85,7 @@ impl ArrivalRecord {
         Self {
             at: Instant::from_nanos(at.cast_signed()),
             id: RequestId::from_bits(id),
-            level: places as u32,
+            level: LevelKey::from_bits(places as u32),
             key,
             schema: (places >> 32) as u32,
             flow_hash,
@@ -99,8 +100,8 @@ impl ArrivalRecord {
         }
     }
 
-    /// The level number that its events have.
-    pub(crate) fn event_level(&self) -> u32 {
+    /// The level that its events have.
+    pub(crate) fn event_level(&self) -> LevelKey {
         if self.is_observed { OBSERVED } else { self.level }
     }
 }
@@ -116,7 +117,7 @@ impl EventRecord {
             Happened::Left { waited } => (2, waited),
             Happened::Finished { ran } => (3_u64, ran),
         };
-        [self.id.to_bits(), u64::from(self.level) | what << 32, time.cast_unsigned()]
+        [self.id.to_bits(), u64::from(self.level.to_bits()) | what << 32, time.cast_unsigned()]
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "parts of words")]
@@ -128,7 +129,7 @@ impl EventRecord {
             2 => Happened::Left { waited: time },
             _ => Happened::Finished { ran: time },
         };
-        Self { id: RequestId::from_bits(id), level: what as u32, what: happened }
+        Self { id: RequestId::from_bits(id), level: LevelKey::from_bits(what as u32), what: happened }
     }
 }
 
@@ -150,7 +151,7 @@ mod tests {
         let arrival = ArrivalRecord {
             at: Instant::from_nanos(-7),
             id: RequestId::from_bits(0x0102_0304_0506_0708),
-            level: 3,
+            level: LevelKey::from_bits(3 << 16 | 5),
             key: u64::MAX,
             schema: u32::MAX,
             flow_hash: 9,
@@ -168,7 +169,7 @@ mod tests {
             Happened::gave_up(7, Rejection::Cancelled),
             Happened::Finished { ran: -1 },
         ] {
-            let event = EventRecord { id: arrival.id, level: 4, what };
+            let event = EventRecord { id: arrival.id, level: LevelKey::from_bits(4), what };
             assert_eq!(EventRecord::from_words(event.to_words()), event);
         }
     }

@@ -15,10 +15,11 @@ use super::report::ShadowReport;
 #[cfg(feature = "metrics")]
 use super::report::ShadowTotals;
 use super::session::Session;
-use super::tap::{Arriving, TapListener};
+use super::tap::{Arriving, TapListener, tell_session};
 use crate::control::clock::Clock;
 use crate::control::flow_control::{FlowControl, FlowControlShared};
 use crate::control::into_objects::IntoObjects;
+use crate::control::level_names::LevelKey;
 use crate::control::object_problems::{self, InvalidObjects};
 use crate::control::request::FlowRequest;
 use crate::control::work::{EstimateWork, WorkInput};
@@ -38,7 +39,8 @@ pub struct ShadowSettings {
 #[derive(Debug)]
 #[must_use = "the request ends when this is dropped"]
 pub struct Observed {
-    session: Arc<Session>,
+    /// Not held: a request may last longer than the shadow, which has up to 64 MB.
+    session: Weak<Session>,
     id: RequestId,
     started: Instant,
     clock: Clock,
@@ -165,10 +167,11 @@ impl FlowControl {
             wait_limit_default: shared.wait_limit_default(),
             preset: shared.preset,
         };
-        shared.shadow.tell_arrival(&arriving, |class| {
+        // Its end goes to the same session, even if there is another shadow by now.
+        tell_session(&session, &arriving, |class| {
             class.schema.seats.map_or_else(|| estimate(&class.schema.level), evenkeel_engine::WorkEstimate::seats)
         });
-        Some(Observed { session, id, started, clock: shared.upkeep().clock.clone() })
+        Some(Observed { session: Arc::downgrade(&session), id, started, clock: shared.upkeep().clock.clone() })
     }
 
     /// Makes sure that levels tell the shadow, and tells whether requests are under way.
@@ -178,8 +181,9 @@ impl FlowControl {
         if !has_listened {
             let tap = Arc::clone(&shared.shadow);
             self.listen(move |id, name| {
-                tap.control().levels.insert(u32::try_from(id.index()).unwrap_or(u32::MAX), name.into());
-                TapListener::new(&tap, id.index())
+                let level = LevelKey::new(id);
+                tap.control().levels.add(level, name);
+                TapListener::new(&tap, level)
             });
         }
         self.is_busy()
@@ -224,7 +228,8 @@ fn run(flow: &Weak<FlowControlShared>, session: &Weak<Session>) {
 
 impl Drop for Observed {
     fn drop(&mut self) {
+        let Some(session) = self.session.upgrade() else { return };
         let what = Happened::Finished { ran: self.clock.now() - self.started };
-        self.session.tell_observed(EventRecord { id: self.id, level: OBSERVED, what });
+        session.tell_observed(EventRecord { id: self.id, level: OBSERVED, what });
     }
 }

@@ -1,7 +1,7 @@
 //! `Session`: one shadow of a flow control, with the rings that bring it records, and the model that decides.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,6 +17,7 @@ use super::records::{ARRIVAL_WORDS, ArrivalRecord, EVENT_WORDS, EventRecord};
 #[cfg(feature = "metrics")]
 use super::report::ShadowTotals;
 use super::report::{CAVEAT, Moved, ShadowFigures, ShadowFlow, ShadowReport, Sides};
+use crate::control::level_names::LevelNames;
 use crate::control::ring::{Cursor, Ring};
 use crate::control::rings::{RingLimits, Rings};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -57,9 +58,6 @@ struct ThreadRings {
     /// The ring for events of requests that only the shadow decides about.
     events: Option<Arc<Ring<EVENT_WORDS>>>,
 }
-
-/// The names of levels in reality, by their indexes.
-pub(crate) type LevelNames = HashMap<u32, Arc<str>>;
 
 /// The records that a thread may be ahead of the shadow: half a megabyte.
 const ARRIVALS: RingLimits = RingLimits { records: 1 << 13, long: 8, all: 128 };
@@ -196,15 +194,16 @@ impl Session {
     fn moved(&self, model: &Model, levels: &LevelNames) -> Vec<Moved> {
         let shadow_level = |index: u32| {
             let mut levels = self.configuration.schemas().iter().map(|schema| &schema.level);
-            levels
-                .find(|level| level.id.index() == index as usize)
-                .map_or_else(String::new, |level| level.name.to_string())
+            levels.find(|level| level.id.index() == index as usize).map_or("", |level| &*level.name)
         };
-        let moved = model.figures.moved.iter().filter_map(|((from, to), requests)| {
-            let (from, to) = (levels.get(from).map(ToString::to_string).unwrap_or_default(), shadow_level(*to));
-            (from != to).then_some(Moved { from, to, requests: *requests })
-        });
-        let mut moved: Vec<Moved> = moved.collect();
+        // Levels of one name that there were one after the other count as one.
+        let mut by_name: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for ((from, to), requests) in &model.figures.moved {
+            *by_name.entry((levels.name(*from), shadow_level(*to))).or_default() += requests;
+        }
+        let moved = by_name.into_iter().filter(|((from, to), _)| from != to);
+        let mut moved: Vec<Moved> =
+            moved.map(|((from, to), requests)| Moved { from: from.to_owned(), to: to.to_owned(), requests }).collect();
         moved.sort_by_key(|moved| std::cmp::Reverse(moved.requests));
         moved
     }

@@ -11,8 +11,9 @@ use evenkeel_engine::{Attributes, Classification, Configuration, WorkEstimate};
 
 use super::figures::FlowNames;
 use super::records::{ArrivalRecord, EVENT_WORDS, EventRecord, Happened};
-use super::session::{LevelNames, Session};
+use super::session::Session;
 use crate::control::events::{Event, EventKind, Listener};
+use crate::control::level_names::{LevelKey, LevelNames};
 use crate::control::request::{Patience, RunLength};
 use crate::control::ring::Ring;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,7 +37,7 @@ pub(crate) struct TapControl {
 /// Sends the events of a level to the shadow.
 pub(crate) struct TapListener {
     tap: Arc<ShadowTap>,
-    level: u32,
+    level: LevelKey,
     /// The ring for a session, and its number.
     ring: Option<(u64, Option<Arc<Ring<EVENT_WORDS>>>)>,
 }
@@ -92,35 +93,45 @@ impl ShadowTap {
         estimate: impl FnOnce(&Classification<'_>) -> WorkEstimate,
     ) {
         let loaded = self.session.load();
-        let Some(session) = &*loaded else { return };
-        let Arriving { attributes, class, patience, .. } = *arriving;
-        let shadow = session.configuration.classify(attributes);
-        let terms = shadow.schema.terms.as_deref();
-        // The cost of a request is known in reality only.
-        let is_charged = terms.is_some_and(|terms| terms.charges() && shadow.schema.seats.is_none());
-        let work = if is_charged { arriving.work } else { estimate(&shadow) };
-        let limit = shadow.schema.level.wait_limit.filter(|limit| *limit >= 0);
-        let has_rate = terms.is_some_and(|terms| terms.rate.is_some());
-        let flow_hash = if has_rate { shadow.schema.flow_key(attributes) } else { shadow.flow_hash };
-        let (schema, level) = (index(shadow.index), index(class.schema.level.id.index()));
-        let key = mix(mix(class.flow_hash, index(class.index)) ^ shadow.flow_hash.rotate_left(32), schema);
-        session.new_names.offer(key, || {
-            let flow = if class.distinguisher.is_empty() { shadow.distinguisher } else { class.distinguisher };
-            FlowNames::new(&class.schema.name, flow, &class.schema.level.name, &shadow.schema.level.name)
-        });
-        session.tell_arrival(ArrivalRecord {
-            at: arriving.at,
-            id: arriving.id,
-            level,
-            key,
-            schema,
-            flow_hash,
-            work,
-            wait_limit: patience.limit(limit.unwrap_or(arriving.wait_limit_default), arriving.preset),
-            is_long_running: arriving.run_length != RunLength::Ordinary || work.is_seatless(),
-            is_observed: arriving.is_observed,
-        });
+        if let Some(session) = &*loaded {
+            tell_session(session, arriving, estimate);
+        }
     }
+}
+
+/// Tells one session that a request has arrived.
+pub(super) fn tell_session(
+    session: &Session,
+    arriving: &Arriving<'_>,
+    estimate: impl FnOnce(&Classification<'_>) -> WorkEstimate,
+) {
+    let Arriving { attributes, class, patience, .. } = *arriving;
+    let shadow = session.configuration.classify(attributes);
+    let terms = shadow.schema.terms.as_deref();
+    // The cost of a request is known in reality only.
+    let is_charged = terms.is_some_and(|terms| terms.charges() && shadow.schema.seats.is_none());
+    let work = if is_charged { arriving.work } else { estimate(&shadow) };
+    let limit = shadow.schema.level.wait_limit.filter(|limit| *limit >= 0);
+    let has_rate = terms.is_some_and(|terms| terms.rate.is_some());
+    let flow_hash = if has_rate { shadow.schema.flow_key(attributes) } else { shadow.flow_hash };
+    let (schema, level) = (index(shadow.index), LevelKey::new(class.schema.level.id));
+    let key = mix(mix(class.flow_hash, index(class.index)) ^ shadow.flow_hash.rotate_left(32), schema);
+    session.new_names.offer(key, || {
+        let flow = if class.distinguisher.is_empty() { shadow.distinguisher } else { class.distinguisher };
+        FlowNames::new(&class.schema.name, flow, &class.schema.level.name, &shadow.schema.level.name)
+    });
+    session.tell_arrival(ArrivalRecord {
+        at: arriving.at,
+        id: arriving.id,
+        level,
+        key,
+        schema,
+        flow_hash,
+        work,
+        wait_limit: patience.limit(limit.unwrap_or(arriving.wait_limit_default), arriving.preset),
+        is_long_running: arriving.run_length != RunLength::Ordinary || work.is_seatless(),
+        is_observed: arriving.is_observed,
+    });
 }
 
 fn index(index: usize) -> u32 {
@@ -137,8 +148,8 @@ fn mix(hash: u64, number: u32) -> u64 {
 // === impl TapListener ===
 
 impl TapListener {
-    pub(crate) fn new(tap: &Arc<ShadowTap>, level: usize) -> Self {
-        Self { tap: Arc::clone(tap), level: index(level), ring: None }
+    pub(crate) fn new(tap: &Arc<ShadowTap>, level: LevelKey) -> Self {
+        Self { tap: Arc::clone(tap), level, ring: None }
     }
 }
 

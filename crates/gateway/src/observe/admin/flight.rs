@@ -10,6 +10,7 @@ use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use tokio::sync::Semaphore;
 
 use super::pages::AdminState;
+use crate::flight::dump_of;
 
 pub(super) const PATH: &str = "/debug/flight";
 
@@ -42,14 +43,10 @@ pub(super) async fn dump(Extract(state): Extract<AdminState>, RawQuery(query): R
             None => return (StatusCode::NOT_FOUND, "there is no service of that name\n").into_response(),
         },
     };
-    let hides_users = !in_effect.config.flight_recorder.users;
     let _turn = TURN.acquire().await;
     let dumped = tokio::task::spawn_blocking(move || {
-        let mut flight = flow.flight(Duration::from_secs(seconds), "asked for by /debug/flight")?;
-        if hides_users {
-            flight.hide_users();
-        }
-        Some(flight.to_bytes())
+        let last = Duration::from_secs(seconds);
+        dump_of(&flow, last, "asked for by /debug/flight", &in_effect.config).map(|flight| flight.to_bytes())
     });
     match dumped.await {
         Ok(Some(bytes)) => {

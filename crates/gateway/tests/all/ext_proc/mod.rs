@@ -3,6 +3,7 @@
 mod envoy;
 mod files;
 mod http2;
+mod log;
 mod observe;
 mod protocol;
 mod services;
@@ -15,11 +16,12 @@ use std::time::Duration;
 use envoy::Envoy;
 use evenkeel_gateway::config::{Config, ExtProcConfig};
 use evenkeel_gateway::{Drained, Gateway, objects};
+use log::Log;
 use tokio::process::Command;
 
 use crate::support::client::{Client, get};
 use crate::support::upstream::{Upstream, has_more, ok};
-use crate::support::{config, eventually};
+use crate::support::{PATIENCE, config, eventually};
 
 /// A gateway that forwards nothing.
 struct Deciding {
@@ -278,6 +280,26 @@ async fn without_the_gateway_requests_fail_or_pass() {
         tokio::time::timeout(Duration::from_secs(30), is_back).await.unwrap();
         back.done().await;
     }
+}
+
+/// EP-3: when all requests that wait are given up after the same time, the log names the setting of Envoy.
+#[tokio::test]
+async fn ep_3_the_log_names_the_setting_of_an_impatient_envoy() {
+    let log = Log::begin();
+    let upstream = Upstream::silent().await;
+    let deciding = Deciding::start(deciding(1)).await;
+    let replaced = ("message_timeout: 20s", "message_timeout: 0.2s");
+    let Some(envoy) = Envoy::start(upstream.address, deciding.address, &[replaced]).await else { return };
+    let running = send(envoy.address, "/").await;
+    deciding.has(1, 0).await;
+    let is_told = async {
+        while !log.text().contains("message_timeout of Envoy's ext_proc filter") {
+            assert_eq!(get(envoy.address, "/", "").await.status, 504);
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, is_told).await.is_ok(), "{}", log.text());
+    drop(running);
+    deciding.done().await;
 }
 
 /// Requests whose clients leave at any moment: those that stay are never more than the seats, and no seat is left behind. (Of a request whose
