@@ -5,10 +5,12 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a report is what this is for")]
 
+mod groups;
 mod instructions;
 
 use std::time::Instant;
 
+pub use groups::{Group, run_groups};
 pub use instructions::{Call, called};
 
 /// A table of figures and bars.

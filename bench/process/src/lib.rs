@@ -3,7 +3,8 @@
 mod figures;
 mod many_files;
 mod process;
+mod roles;
 
 pub use figures::{load_average, median, p99_ms};
-pub use many_files::restart_with_many_files;
 pub use process::{Memory, Process, free_address, is_installed};
+pub use roles::Roles;

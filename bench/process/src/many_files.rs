@@ -6,11 +6,7 @@ use std::process::{Command, ExitCode};
 /// Runs this executable with the same arguments, the highest limit of open files, and the variable that tells it its role.
 ///
 /// Everything that the second process starts inherits the limit, other proxies too.
-///
-/// # Errors
-///
-/// The shell that raises the limit could not be started.
-pub fn restart_with_many_files(variable: &str, role: &str) -> io::Result<ExitCode> {
+pub(crate) fn restart_with_many_files(variable: &str, role: &str) -> io::Result<ExitCode> {
     let mut shell = Command::new("sh");
     shell.args(["-c", r#"ulimit -n "$(ulimit -Hn)" 2>/dev/null; exec "$0" "$@""#]);
     let status = shell.arg(std::env::current_exe()?).args(std::env::args_os().skip(1)).env(variable, role).status()?;

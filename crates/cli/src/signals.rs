@@ -20,7 +20,7 @@ pub(crate) struct Signals {
 
 /// The request that a signal stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum SignalWish {
     /// Stop: SIGTERM or SIGINT.
     Stop,
     /// Read the settings again: SIGHUP.
@@ -43,23 +43,23 @@ impl Signals {
     }
 
     /// Waits for the next one. Dropping the future loses nothing.
-    pub(crate) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> SignalWish {
         tokio::select! {
-            _ = self.terminate.recv() => Wish::Stop,
-            _ = self.interrupt.recv() => Wish::Stop,
-            _ = self.hang_up.recv() => Wish::Reload,
-            _ = self.user_1.recv() => Wish::Dump,
+            _ = self.terminate.recv() => SignalWish::Stop,
+            _ = self.interrupt.recv() => SignalWish::Stop,
+            _ = self.hang_up.recv() => SignalWish::Reload,
+            _ = self.user_1.recv() => SignalWish::Dump,
         }
     }
 
     /// Waits for a signal to stop.
     pub(crate) async fn stop(&mut self) {
-        while self.next().await != Wish::Stop {}
+        while self.next().await != SignalWish::Stop {}
     }
 
     /// Waits for a signal that ends commands that have no settings to look at again, and end with their terminal (SIGHUP).
     pub(crate) async fn end(&mut self) {
-        while self.next().await == Wish::Dump {}
+        while self.next().await == SignalWish::Dump {}
     }
 
     /// Waits for a second signal to stop.

@@ -74,7 +74,7 @@ impl ToolSettings {
         flag.cloned().unwrap_or_else(|| self.config.concurrency())
     }
 
-    /// The same for a service of the file, which may have seats of its own; `None` for requests that belong to no service.
+    /// The concurrency of a service of the file, which may have seats of its own; `None` for requests that belong to no service.
     pub(crate) fn concurrency_of(&self, service: Option<&str>, flag: Option<&Concurrency>) -> Concurrency {
         let of_file = || service.map_or_else(|| self.config.concurrency(), |name| self.config.concurrency_of(name));
         flag.cloned().unwrap_or_else(of_file)

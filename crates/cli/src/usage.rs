@@ -33,7 +33,7 @@ pub(crate) fn sentence(error: &clap::Error, arguments: &[OsString]) -> String {
     }
     let mut text = error.render().to_string();
     if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
-        // It may be a URL with a password.
+        // The value may be a URL with a password.
         text = text.replace(value, &hide_credentials(value));
     }
     let mut paragraphs = text.split("\n\n").map(one_line);

@@ -87,7 +87,7 @@ impl<'a> RequestInfo<'a> {
         Self { verb: verb.into(), path: path.into(), ..Self::default() }
     }
 
-    /// The same with texts of its own, for uses that outlast the request.
+    /// The same information with texts of its own, for uses that outlast the request.
     pub fn into_owned(self) -> RequestInfo<'static> {
         fn own(text: Cow<'_, str>) -> Cow<'static, str> {
             Cow::Owned(text.into_owned())

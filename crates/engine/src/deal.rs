@@ -103,7 +103,7 @@ impl Dealer {
         hand
     }
 
-    /// The same in place of a hand that is not wanted any more, without moving it.
+    /// Deals a hand into the place of one that is not wanted any more, without moving it.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a remainder is below the deck's size, which is 32 bits")]
     pub(crate) fn deal_into(&self, hand: &mut Hand, hash: u64) {

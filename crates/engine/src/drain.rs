@@ -39,7 +39,7 @@ use crate::time::{Instant, Nanos, SECOND};
 #[derive(Debug, Clone)]
 pub struct DrainMeter {
     is_saturated: bool,
-    /// Up to when the time is accounted for.
+    /// The time up to which the meter has counted.
     latest: Instant,
     /// What has happened since the averages were last updated: exponentials are not for every event.
     recent_ns: Nanos,
@@ -71,7 +71,7 @@ pub struct Drained {
 pub struct DrainRate {
     /// How many requests drain in a second.
     pub per_second: f64,
-    /// How many requests that figure comes from. Those of long ago count for less.
+    /// How many requests the figure `per_second` comes from. Those of long ago count for less.
     pub counted: f64,
 }
 
@@ -91,9 +91,9 @@ pub struct Advice {
 /// Not `#[non_exhaustive]`: it is a pair of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ahead {
-    /// How many wait.
+    /// How many requests wait.
     pub waiting: usize,
-    /// How many hold seats.
+    /// How many requests hold seats.
     pub running: usize,
 }
 
@@ -113,7 +113,7 @@ const UNKNOWN_WAIT: Duration = Duration::from_secs(60);
 const RETRY_SECONDS_MIN: f64 = 1.0;
 /// Suggestions are spread over this part of the wait, so that clients do not come back together.
 const SPREAD: f64 = 0.5;
-/// And over so many seconds at least. Whole seconds leave two values then.
+/// Advice is spread over so many seconds at least. Whole seconds leave two values then.
 const SPREAD_SECONDS_MIN: f64 = 2.0;
 
 // === impl DrainMeter ===

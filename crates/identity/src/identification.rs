@@ -36,7 +36,7 @@ pub struct IdentityError(
 
 /// A step in identifying the requests of a connection, in the order of the sources.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum IdentificationStep {
     /// The connection tells who the client is.
     Known(Arc<User>),
     /// The connection is a proxy's: the source of this index reads the address that the proxy names.
@@ -84,20 +84,22 @@ impl Identification {
     }
 
     /// The step of this source for the requests of this connection, if it has one.
-    fn step(&self, source: &Source, index: usize, peer: &Peer) -> Option<Step> {
+    fn step(&self, source: &Source, index: usize, peer: &Peer) -> Option<IdentificationStep> {
         match source {
-            Source::Headers(_) => source.trusts_identity_from(peer).then_some(Step::Ask(index)),
+            Source::Headers(_) => source.trusts_identity_from(peer).then_some(IdentificationStep::Ask(index)),
             Source::Certificate(_) => Some(self.certificate_step(peer.certificate.as_deref()?)),
-            Source::Address(_) if source.trusts_origin_from(peer) => Some(Step::Forwarded(index, peer.address.ip())),
-            Source::Address(addresses) => Some(Step::Known(addresses.user(peer.address.ip()))),
-            Source::Jwt(_) | Source::Tokens(_) | Source::ApiKey(..) => Some(Step::Ask(index)),
+            Source::Address(_) if source.trusts_origin_from(peer) => {
+                Some(IdentificationStep::Forwarded(index, peer.address.ip()))
+            }
+            Source::Address(addresses) => Some(IdentificationStep::Known(addresses.user(peer.address.ip()))),
+            Source::Jwt(_) | Source::Tokens(_) | Source::ApiKey(..) => Some(IdentificationStep::Ask(index)),
         }
     }
 
     /// The step that follows from a certificate. A certificate that one source does not accept may still be known to another.
-    fn certificate_step(&self, shown: &ClientCertificate) -> Step {
+    fn certificate_step(&self, shown: &ClientCertificate) -> IdentificationStep {
         let known = self.sources.iter().find_map(|source| source.owner(shown));
-        known.map_or(Step::Wrong(Denial::Name), Step::Known)
+        known.map_or(IdentificationStep::Wrong(Denial::Name), IdentificationStep::Known)
     }
 
     /// Whether a header of this name carries a credential, which belongs in no log.

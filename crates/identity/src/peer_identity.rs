@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 
 use crate::config::AnonymousRequests;
-use crate::identification::Step;
+use crate::identification::IdentificationStep;
 use crate::sanitize_headers::Sender;
 use crate::sources::Verdict;
 use crate::{Denial, Identification, Peer};
@@ -23,7 +23,7 @@ pub struct PeerIdentity(Arc<KnownPeer>);
 #[derive(Debug)]
 struct KnownPeer {
     identification: Arc<Identification>,
-    steps: Vec<Step>,
+    steps: Vec<IdentificationStep>,
     sender: Sender,
     address: IpAddr,
     /// When the certificate expires that the client has shown.
@@ -43,7 +43,12 @@ pub struct Denied {
 // === impl PeerIdentity ===
 
 impl PeerIdentity {
-    pub(crate) fn new(identification: &Arc<Identification>, steps: Vec<Step>, sender: Sender, peer: &Peer) -> Self {
+    pub(crate) fn new(
+        identification: &Arc<Identification>,
+        steps: Vec<IdentificationStep>,
+        sender: Sender,
+        peer: &Peer,
+    ) -> Self {
         let expires = peer.certificate.as_ref().and_then(|certificate| certificate.not_after);
         let address = peer.address.ip().to_canonical();
         let identification = Arc::clone(identification);
@@ -68,7 +73,7 @@ impl PeerIdentity {
     /// Where a request with these headers comes from: the address that a trusted proxy names, or that of the other end.
     pub fn client_address(&self, headers: &HeaderMap) -> IpAddr {
         let named = self.0.steps.iter().find_map(|step| match step {
-            Step::Forwarded(index, proxy) => {
+            IdentificationStep::Forwarded(index, proxy) => {
                 self.0.identification.sources.get(*index)?.forwarded_address(*proxy, headers)
             }
             _ => None,
@@ -100,16 +105,16 @@ impl PeerIdentity {
         let mut wrong: Option<(&HeaderName, Denial)> = None;
         for step in &self.0.steps {
             match step {
-                Step::Known(_) | Step::Forwarded(..) if wrong.is_some() => {}
-                Step::Known(user) => return Ok(Arc::clone(user)),
-                Step::Forwarded(index, proxy) => {
+                IdentificationStep::Known(_) | IdentificationStep::Forwarded(..) if wrong.is_some() => {}
+                IdentificationStep::Known(user) => return Ok(Arc::clone(user)),
+                IdentificationStep::Forwarded(index, proxy) => {
                     let source = identification.sources.get(*index);
                     if let Some(user) = source.and_then(|source| source.forwarded_user(*proxy, &parts.headers)) {
                         return Ok(user);
                     }
                 }
-                Step::Wrong(reason) => return denied(*reason),
-                Step::Ask(index) => {
+                IdentificationStep::Wrong(reason) => return denied(*reason),
+                IdentificationStep::Ask(index) => {
                     let Some(source) = identification.sources.get(*index) else { continue };
                     let Some(header) = source.header() else { continue };
                     if wrong.is_some_and(|(other, _)| other != header) {

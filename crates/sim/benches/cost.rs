@@ -1,45 +1,23 @@
 //! The bars of costs and rates in the simulator: what learning what requests cost is good for, with one seed.
 
+#[path = "../tests/costed_objects/mod.rs"]
+mod costed_objects;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use evenkeel_api::Preset;
-use evenkeel_api::decode::{Manifest, Strictness};
 use evenkeel_bars::{Bar, Bars};
-use evenkeel_engine::controller::Objects;
 use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
 use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
 use evenkeel_sim::workload::{Draws, Workload};
 use evenkeel_sim::{AccountKey, Class, End, NewRequest, Outcome, Outcomes, ServerSettings, Simulator, jain};
 
+use costed_objects::costed_objects;
+
 const SEED: u64 = 29;
 /// Dear requests cost this much, and all others 1.
 const DEAR: f64 = 40.0;
-
-/// One level with all seats, whose flow schema has these annotations.
-fn objects(annotations: &str) -> Objects {
-    let text = format!(
-        "
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {{name: api, annotations: {{evenkeel.dev/queuing: per-flow}}}}
-spec: {{type: Limited, limited: {{nominalConcurrencyShares: 100, limitResponse: {{type: Queue, queuing: {{queueLengthLimit: 200}}}}}}}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {{name: users, annotations: {{{annotations}}}}}
-spec:
-  matchingPrecedence: 100
-  priorityLevelConfiguration: {{name: api}}
-  distinguisherMethod: {{type: ByUser}}
-  rules:
-  - subjects: [{{kind: Group, group: {{name: '*'}}}}]
-    nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]
-"
-    );
-    let manifest = Manifest::read("objects", text.as_bytes(), Strictness::Strict).expect("objects");
-    manifest.entries.into_iter().map(|entry| entry.object).collect()
-}
 
 const LEARNT: &str = "evenkeel.dev/cost: 'header:X-Cost', evenkeel.dev/seats: learnt, evenkeel.dev/cost-per-seat: '1', \
                       evenkeel.dev/seats-max: '100'";
@@ -117,7 +95,8 @@ fn main() {
 fn run(annotations: &str, clients: Vec<Client>, seconds: i64) -> Crowd {
     let mut settings = ServerSettings::new(100);
     settings.preset = Preset::Plain;
-    let mut simulator = Simulator::new(settings, objects(annotations));
+    let mut simulator =
+        Simulator::new(settings, costed_objects(annotations, "{type: ByUser}", "{queueLengthLimit: 200}"));
     let mut crowd = Crowd::new(clients);
     let classes: Vec<[(Class, AccountKey); 2]> = (0..crowd.clients.len())
         .map(|client| ["/row", "/report"].map(|path| classify(&simulator, client, path)))

@@ -11,7 +11,7 @@ pub(crate) struct Random {
 
 /// The purpose of a stream's numbers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Purpose {
+pub(crate) enum DrawPurpose {
     Arrivals = 1,
     ServiceTimes = 2,
     Retries = 3,
@@ -23,7 +23,7 @@ pub(crate) enum Purpose {
 
 impl Random {
     /// The stream of a flow for a purpose. It depends on the flow's name and number, and not on other flows.
-    pub(crate) fn stream(seed: u64, flow: &str, number: u32, purpose: Purpose) -> Self {
+    pub(crate) fn stream(seed: u64, flow: &str, number: u32, purpose: DrawPurpose) -> Self {
         // FNV-1a over the name, then mixed with the rest.
         let name = flow.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn stream(flow: &str, number: u32) -> Random {
-        Random::stream(7, flow, number, Purpose::Arrivals)
+        Random::stream(7, flow, number, DrawPurpose::Arrivals)
     }
 
     #[test]
@@ -117,8 +117,8 @@ mod tests {
         let others = [
             stream("a", 1),
             stream("b", 0),
-            Random::stream(8, "a", 0, Purpose::Arrivals),
-            Random::stream(7, "a", 0, Purpose::ServiceTimes),
+            Random::stream(8, "a", 0, DrawPurpose::Arrivals),
+            Random::stream(7, "a", 0, DrawPurpose::ServiceTimes),
         ];
         assert!(others.into_iter().all(|other| first(other) != first(stream("a", 0))));
     }

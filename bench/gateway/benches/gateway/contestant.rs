@@ -39,7 +39,7 @@ pub(crate) enum Task {
 
 /// How clients reach a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum ClientTransport {
     /// Without TLS.
     Plain,
     /// With TLS, and HTTP/2 for those who ask for it.
@@ -92,11 +92,11 @@ impl Contestant {
         }
     }
 
-    pub(crate) fn start(self, task: Task, entry: Entry, upstream: SocketAddr) -> io::Result<Running> {
+    pub(crate) fn start(self, task: Task, entry: ClientTransport, upstream: SocketAddr) -> io::Result<Running> {
         let folder = tempfile::Builder::new().prefix("evenkeel-bench-").tempdir()?;
         let certificate = match entry {
-            Entry::Plain => None,
-            Entry::Tls => Some(Certificate::write(folder.path())?),
+            ClientTransport::Plain => None,
+            ClientTransport::Tls => Some(Certificate::write(folder.path())?),
         };
         let process = match self {
             Self::Evenkeel => evenkeel::start(task, certificate.as_ref(), upstream, folder.path()),
@@ -109,7 +109,7 @@ impl Contestant {
     }
 
     /// All that are installed.
-    pub(crate) fn start_all(task: Task, entry: Entry, upstream: SocketAddr) -> io::Result<Vec<Running>> {
+    pub(crate) fn start_all(task: Task, entry: ClientTransport, upstream: SocketAddr) -> io::Result<Vec<Running>> {
         Self::installed().into_iter().map(|contestant| contestant.start(task, entry, upstream)).collect()
     }
 

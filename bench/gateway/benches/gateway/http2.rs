@@ -5,7 +5,7 @@ use std::io;
 use evenkeel_bars::{Bar, Bars};
 use evenkeel_process::median;
 
-use crate::contestant::{Contestant, Entry, Running, Task};
+use crate::contestant::{ClientTransport, Contestant, Running, Task};
 use crate::h2load;
 use crate::upstream::Upstream;
 
@@ -23,7 +23,7 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
         return Ok(());
     }
     let upstream = Upstream::start()?;
-    let running = Contestant::start_all(Task::PassOn, Entry::Tls, upstream.process.address)?;
+    let running = Contestant::start_all(Task::PassOn, ClientTransport::Tls, upstream.process.address)?;
     for contestant in &running {
         h2load::run(contestant.process.address, CONNECTIONS, STREAMS, 1)?;
     }

@@ -5,7 +5,7 @@ use std::io;
 use evenkeel_bars::{Bar, Bars};
 use evenkeel_process::median;
 
-use crate::contestant::{Contestant, Entry, Running, Task};
+use crate::contestant::{ClientTransport, Contestant, Running, Task};
 use crate::open_loop::{self, Run};
 use crate::throughput::by_turns;
 use crate::upstream::Upstream;
@@ -19,7 +19,7 @@ const ROUNDS_OF_ONE_WORKER: usize = 9;
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     let upstream = Upstream::start()?;
-    let running = Contestant::start_all(Task::PassOn, Entry::Plain, upstream.process.address)?;
+    let running = Contestant::start_all(Task::PassOn, ClientTransport::Plain, upstream.process.address)?;
     for rate in RATES {
         at_rate(bars, &running, rate, "")?;
     }
@@ -65,8 +65,9 @@ fn at_rate(bars: &mut Bars, running: &[Running], rate: u32, suffix: &str) -> io:
 }
 
 fn with_one_worker(bars: &mut Bars, upstream: &Upstream) -> io::Result<()> {
-    let start =
-        |contestant: Contestant| contestant.start(Task::PassOnWithOneWorker, Entry::Plain, upstream.process.address);
+    let start = |contestant: Contestant| {
+        contestant.start(Task::PassOnWithOneWorker, ClientTransport::Plain, upstream.process.address)
+    };
     let running = [start(Contestant::Evenkeel)?, start(Contestant::Nginx)?];
     at_rate(bars, &running, RATES[0], ", one worker")?;
     let turns = by_turns([&running[0].process, &running[1].process], ROUNDS_OF_ONE_WORKER)?;

@@ -38,17 +38,14 @@ mod wrk;
 use std::io;
 use std::process::ExitCode;
 
-use evenkeel_bars::Bars;
+use evenkeel_bars::{Bars, Group, run_groups};
 
 use contestant::Contestant;
-use role::Role;
+use role::{ROLES, Role};
 
 /// As in the `evenkeel` binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// A group of measures: its name, and what adds its figures.
-type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 
 const GROUPS: [Group; 15] = [
     ("gateway throughput", throughput::bars),
@@ -69,14 +66,14 @@ const GROUPS: [Group; 15] = [
 ];
 
 fn main() -> ExitCode {
-    let outcome = match Role::of_this_process() {
-        Role::Start => role::start_bench(),
-        Role::Bench => bench().map(|()| ExitCode::SUCCESS),
-        Role::Gateway => return evenkeel_cli::run(std::env::args_os()),
-        Role::Service => service::run().map(|()| ExitCode::SUCCESS),
-        Role::Generator => open_loop::generate().map(|()| ExitCode::SUCCESS),
-        Role::Crowd => crowd::run().map(|()| ExitCode::SUCCESS),
-        Role::ExtProcStub => ext_proc::run_stub().map(|()| ExitCode::SUCCESS),
+    let outcome = match ROLES.of_this_process() {
+        None => ROLES.restart(Role::Bench),
+        Some(Role::Bench) => bench().map(|()| ExitCode::SUCCESS),
+        Some(Role::Gateway) => return evenkeel_cli::run(std::env::args_os()),
+        Some(Role::Service) => service::run().map(|()| ExitCode::SUCCESS),
+        Some(Role::Generator) => open_loop::generate().map(|()| ExitCode::SUCCESS),
+        Some(Role::Crowd) => crowd::run().map(|()| ExitCode::SUCCESS),
+        Some(Role::ExtProcStub) => ext_proc::run_stub().map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {
         println!("the benchmark of the gateway: {error}");
@@ -85,8 +82,8 @@ fn main() -> ExitCode {
 }
 
 fn bench() -> io::Result<()> {
-    let mut bars = Bars::filtered(std::env::args().skip(1));
-    let groups: Vec<Group> = GROUPS.into_iter().filter(|(name, _)| bars.wants(name)).collect();
+    let bars = Bars::filtered(std::env::args().skip(1));
+    let groups = bars.wanted(&GROUPS);
     if groups.is_empty() {
         return Ok(());
     }
@@ -99,11 +96,5 @@ fn bench() -> io::Result<()> {
     for absent in [Contestant::Envoy, Contestant::Caddy].into_iter().filter(|contestant| !contestant.is_installed()) {
         println!("{} is left out: it is not installed; `cargo xtask bench` tries to", absent.name());
     }
-    let before = evenkeel_process::load_average()?;
-    for (_, add) in groups {
-        add(&mut bars)?;
-    }
-    let after = evenkeel_process::load_average()?;
-    bars.print(&format!("The gateway beside other proxies (load average {before} before and {after} after)"));
-    Ok(())
+    run_groups(bars, &groups, "The gateway beside other proxies")
 }

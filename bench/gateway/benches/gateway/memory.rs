@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evenkeel_bars::{Bar, Bars};
 
-use crate::contestant::{Contestant, Entry, Task};
+use crate::contestant::{ClientTransport, Contestant, Task};
 use crate::crowd::Crowd;
 use crate::upstream::Upstream;
 
@@ -16,12 +16,12 @@ pub(crate) const CONNECTIONS: usize = 10_000;
 pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
-    of_entry(bars, Entry::Plain, "idle connections", 1.5)?;
-    of_entry(bars, Entry::Tls, "idle TLS connections", 1.2)
+    of_entry(bars, ClientTransport::Plain, "idle connections", 1.5)?;
+    of_entry(bars, ClientTransport::Tls, "idle TLS connections", 1.2)
 }
 
 /// Ours take at most so many times the memory of nginx.
-fn of_entry(bars: &mut Bars, entry: Entry, what: &str, times: f64) -> io::Result<()> {
+fn of_entry(bars: &mut Bars, entry: ClientTransport, what: &str, times: f64) -> io::Result<()> {
     let upstream = Upstream::start()?;
     let mut figures = Vec::new();
     let contestants = Contestant::installed();

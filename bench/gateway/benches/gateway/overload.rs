@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
-use crate::contestant::{Contestant, Entry, Task};
+use crate::contestant::{ClientTransport, Contestant, Task};
 use crate::load::{Ending, Load};
 use crate::service::{SLOTS, Service, WORK};
 
@@ -78,7 +78,8 @@ impl Tenants {
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let service = Service::start()?;
-    let running = Contestant::start_all(Task::Protect { slots: SLOTS }, Entry::Plain, service.process.address)?;
+    let running =
+        Contestant::start_all(Task::Protect { slots: SLOTS }, ClientTransport::Plain, service.process.address)?;
     let mut capacities = Vec::new();
     let mut rounds: Vec<Vec<Round>> = running.iter().map(|_| Vec::new()).collect();
     for _ in 0..ROUNDS {

@@ -5,7 +5,7 @@ use std::io;
 use evenkeel_bars::{Bar, Bars};
 use evenkeel_process::{Process, median};
 
-use crate::contestant::{Contestant, Entry, Task};
+use crate::contestant::{ClientTransport, Contestant, Task};
 use crate::upstream::Upstream;
 use crate::wrk;
 
@@ -25,7 +25,7 @@ pub(crate) struct Turn {
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     let upstream = Upstream::start()?;
-    let running = Contestant::start_all(Task::PassOn, Entry::Plain, upstream.process.address)?;
+    let running = Contestant::start_all(Task::PassOn, ClientTransport::Plain, upstream.process.address)?;
     for contestant in &running {
         wrk::run(contestant.process.address, CONNECTIONS, 1)?;
     }

@@ -23,16 +23,13 @@ mod tokens;
 use std::io;
 use std::process::ExitCode;
 
-use evenkeel_bars::Bars;
+use evenkeel_bars::{Bars, Group, run_groups};
 
-use role::Role;
+use role::{ROLES, Role};
 
 /// As in the `evenkeel` binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// A group of measures: its name, and what adds its figures.
-type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 
 const GROUPS: [Group; 8] = [
     ("llm tokens", tokens::bars),
@@ -46,11 +43,11 @@ const GROUPS: [Group; 8] = [
 ];
 
 fn main() -> ExitCode {
-    let outcome = match Role::of_this_process() {
-        Role::Start => role::start_bench(),
-        Role::Bench => bench().map(|()| ExitCode::SUCCESS),
-        Role::Evenkeel => return evenkeel_cli::run(std::env::args_os()),
-        Role::EventSource => event_source::run().map(|()| ExitCode::SUCCESS),
+    let outcome = match ROLES.of_this_process() {
+        None => ROLES.restart(Role::Bench),
+        Some(Role::Bench) => bench().map(|()| ExitCode::SUCCESS),
+        Some(Role::Evenkeel) => return evenkeel_cli::run(std::env::args_os()),
+        Some(Role::EventSource) => event_source::run().map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {
         println!("the benchmark of language models: {error}");
@@ -59,18 +56,12 @@ fn main() -> ExitCode {
 }
 
 fn bench() -> io::Result<()> {
-    let mut bars = Bars::filtered(std::env::args().skip(1));
-    let groups: Vec<Group> = GROUPS.into_iter().filter(|(name, _)| bars.wants(name)).collect();
+    let bars = Bars::filtered(std::env::args().skip(1));
+    let groups = bars.wanted(&GROUPS);
     if groups.is_empty() {
         return Ok(());
     }
-    let before = evenkeel_process::load_average()?;
-    for (_, add) in groups {
-        add(&mut bars)?;
-    }
-    let after = evenkeel_process::load_average()?;
-    bars.print(&format!("Language models behind the gateway (load average {before} before and {after} after)"));
-    Ok(())
+    run_groups(bars, &groups, "Language models behind the gateway")
 }
 
 fn runtime() -> io::Result<tokio::runtime::Runtime> {

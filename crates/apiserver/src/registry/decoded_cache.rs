@@ -17,22 +17,22 @@ use crate::failure::Failure;
 /// the same.
 #[derive(Debug)]
 pub(crate) struct DecodedCache<S: HubSpec> {
-    generations: RwLock<Generations<S>>,
+    generations: RwLock<CacheGenerations<S>>,
 }
 
 /// Two generations: a full young one replaces the old one, so that unused entries go away, and the cache never holds
 /// more than twice [`YOUNG_BYTES_MAX`].
 #[derive(Debug)]
-struct Generations<S: HubSpec> {
-    young: Generation<S>,
+struct CacheGenerations<S: HubSpec> {
+    young: CacheGeneration<S>,
     /// The bytes of the payloads that the young ones were decoded from.
     young_bytes: usize,
-    old: Generation<S>,
+    old: CacheGeneration<S>,
 }
 
 /// Objects by revision.
 #[derive(Debug)]
-struct Generation<S: HubSpec> {
+struct CacheGeneration<S: HubSpec> {
     records: HashMap<u64, (Arc<Object>, Arc<Record<S>>)>,
 }
 
@@ -43,7 +43,8 @@ const YOUNG_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 impl<S: HubSpec> Default for DecodedCache<S> {
     fn default() -> Self {
-        let generations = Generations { young: Generation::default(), young_bytes: 0, old: Generation::default() };
+        let generations =
+            CacheGenerations { young: CacheGeneration::default(), young_bytes: 0, old: CacheGeneration::default() };
         Self { generations: RwLock::new(generations) }
     }
 }
@@ -116,24 +117,24 @@ impl<S: HubSpec> DecodedCache<S> {
         generations.young_bytes = (generations.young_bytes + object.payload.len()).saturating_sub(replaced_bytes);
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Generations<S>> {
+    fn read(&self) -> RwLockReadGuard<'_, CacheGenerations<S>> {
         self.generations.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Generations<S>> {
+    fn write(&self) -> RwLockWriteGuard<'_, CacheGenerations<S>> {
         self.generations.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-// === impl Generation ===
+// === impl CacheGeneration ===
 
-impl<S: HubSpec> Default for Generation<S> {
+impl<S: HubSpec> Default for CacheGeneration<S> {
     fn default() -> Self {
         Self { records: HashMap::new() }
     }
 }
 
-impl<S: HubSpec> Generation<S> {
+impl<S: HubSpec> CacheGeneration<S> {
     /// The record of exactly this object.
     fn get(&self, object: &Arc<Object>) -> Option<&Arc<Record<S>>> {
         let (decoded, record) = self.records.get(&object.revision)?;

@@ -30,7 +30,7 @@ pub(super) fn text(outcome: &Outcome, paint: Paint) -> String {
     text + &summary + "\n"
 }
 
-/// The same as notices of GitHub Actions.
+/// The differences as notices of GitHub Actions.
 pub(super) fn commands(outcome: &Outcome) -> String {
     let notice = |difference: &evenkeel_check::Difference| {
         let message = format!(

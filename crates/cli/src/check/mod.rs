@@ -148,7 +148,7 @@ enum Output {
 }
 
 /// The objects to check, and the assumptions about their server.
-struct Subject {
+struct CheckSubject {
     /// Files and folders.
     paths: Vec<PathBuf>,
     cluster: Option<ClusterObjects>,
@@ -207,7 +207,7 @@ impl Check {
         Ok(is_cluster)
     }
 
-    fn subject(&self, settings: &ToolSettings, is_cluster: bool) -> Result<Subject> {
+    fn subject(&self, settings: &ToolSettings, is_cluster: bool) -> Result<CheckSubject> {
         let paths = settings.object_paths(&self.files);
         if let Some(file) = self.config.as_deref().filter(|_| paths.is_empty()) {
             let fault = format!("{}: the settings have no objects to check; add `levels` and `match`", file.display());
@@ -219,7 +219,7 @@ impl Check {
         let of_settings = settings.services().map(|(name, seats)| (name.to_owned(), seats));
         // A flag counts more than the file.
         let services = of_settings.filter(|_| self.seats.is_none()).collect();
-        Ok(Subject { paths, assumptions: self.assumptions(settings, kubernetes), cluster, services })
+        Ok(CheckSubject { paths, assumptions: self.assumptions(settings, kubernetes), cluster, services })
     }
 
     fn assumptions(&self, settings: &ToolSettings, kubernetes: KubernetesVersion) -> Assumptions {
@@ -246,8 +246,8 @@ impl Check {
         self.with_suggested.then_some(suggested)
     }
 
-    fn check(&self, subject: &Subject) -> Result<Exit> {
-        let Subject { paths, cluster, assumptions, services } = subject;
+    fn check(&self, subject: &CheckSubject) -> Result<Exit> {
+        let CheckSubject { paths, cluster, assumptions, services } = subject;
         let (files, problems) = ObjectFiles::read_parts(paths)?;
         let of_cluster = cluster.as_ref().map(|cluster| cluster.objects.as_slice()).unwrap_or_default();
         let input = Input::new(&files, of_cluster, problems, self.suggested(assumptions), self.calls.as_ref())?;
@@ -272,8 +272,8 @@ impl Check {
         if fails { Exit::Failure } else { Exit::Success }
     }
 
-    fn compare(&self, subject: Subject) -> Result<Exit> {
-        let Subject { paths, cluster, assumptions, .. } = subject;
+    fn compare(&self, subject: CheckSubject) -> Result<Exit> {
+        let CheckSubject { paths, cluster, assumptions, .. } = subject;
         let (old, new) = (ObjectFiles::read(&self.against)?, ObjectFiles::read(&paths)?);
         let mut old = valid(&old, assumptions.preset)?;
         let mut new = match cluster {

@@ -14,7 +14,7 @@ pub(super) struct Edits<'t> {
     lines: Vec<usize>,
     /// The bytes at which every [`STRIDE`]th character of a line begins, for lines that are long and not ASCII.
     long_lines: HashMap<usize, Vec<usize>>,
-    /// By the bytes that are replaced. The same change may be asked for twice: an anchor and its aliases share a place.
+    /// The new texts, by the bytes that they replace. The same change may be asked for twice: an anchor and its aliases share a place.
     changes: BTreeMap<(usize, usize), String>,
 }
 
@@ -289,7 +289,7 @@ impl NewValue<'_> {
         }
     }
 
-    /// The same in lines of its own.
+    /// The member in lines of its own.
     fn block(&self, name: &str, indent: &str, newline: &str) -> String {
         match self {
             Self::Number(number) => format!("{name}: {number}"),

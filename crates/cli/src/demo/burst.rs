@@ -21,9 +21,9 @@ pub(crate) struct Burst {
     pub(crate) requests: u32,
     /// The seats that the level has of its own.
     pub(crate) nominal: i64,
-    /// With periodic borrowing.
+    /// How many start at once with periodic borrowing.
     pub(crate) as_kubernetes: i64,
-    /// With immediate borrowing.
+    /// How many start at once with immediate borrowing.
     pub(crate) with_evenkeel: i64,
 }
 

@@ -200,7 +200,7 @@ impl Etcd {
 
 impl Drop for Etcd {
     fn drop(&mut self) {
-        // Its data is not needed any more.
+        // The data of etcd is not needed any more.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

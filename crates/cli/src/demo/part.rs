@@ -28,7 +28,7 @@ pub(crate) struct Part {
 pub(crate) struct Parts {
     /// One greedy tenant, which sends to the service directly.
     pub(crate) without: Part,
-    /// The same through a gateway.
+    /// The part in which requests go through a gateway.
     pub(crate) with: Part,
     /// Many greedy tenants, and a gateway in the modes of Kubernetes.
     pub(crate) many_as_kubernetes: Part,

@@ -5,9 +5,9 @@ use std::time::Duration;
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It was served.
+    /// The request was served.
     Served,
-    /// It was rejected: 429 or 503.
+    /// The request was rejected: 429 or 503.
     Rejected,
     /// There was no response, or another one.
     Failed,

@@ -30,12 +30,12 @@ const WITH_AUTO: &str = "with concurrency: auto";
 /// How many lines the table has.
 const STRETCHES: u32 = 5;
 
-/// Both parts.
+/// The two parts of the demonstration, without and with a gateway.
 #[derive(Debug)]
 pub(crate) struct UnknownCapacity {
     /// All requests go to the service at once.
     pub(crate) without: Course,
-    /// They go through a gateway that is not told how many the service can take.
+    /// The requests go through a gateway that is not told how many the service can take.
     pub(crate) with: Course,
     /// Why the limit was what it was at the end.
     because: String,
@@ -54,7 +54,7 @@ pub(crate) struct Stretch {
     pub(crate) from: Duration,
     pub(crate) until: Duration,
     pub(crate) served: Tally,
-    /// The limit at its end, if there is one.
+    /// The limit at the end of the stretch, if there is one.
     pub(crate) limit: Option<u32>,
 }
 

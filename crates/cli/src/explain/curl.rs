@@ -26,7 +26,7 @@ const WITH_VALUE: &[&str] = &[
     "time-cond", "tls-max", "tls13-ciphers", "tlsauthtype", "tlspassword", "tlsuser", "trace", "trace-ascii",
     "trace-config", "unix-socket", "upload-flags", "variable", "vlan-priority", "write-out",
 ];
-/// The same with one letter.
+/// Flags of one letter that have a value.
 const LETTERS_WITH_VALUE: &str = "AbcCDeEhKmoPQrtTUwxyYz";
 /// The letters of options that say something here, and their long names.
 const LETTERS: [(char, &str); 12] = [

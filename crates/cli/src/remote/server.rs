@@ -109,7 +109,7 @@ impl Server {
             let response = session.fetcher.send(method.clone(), &target, headers, body.clone()).await;
             let response = response.map_err(|error| anyhow!("cannot read from {}: {error}", self.url))?;
             if response.status() == StatusCode::UNAUTHORIZED
-                && let Some(renewed) = self.renewed(&session).await?
+                && let Some(renewed) = self.session_in_place_of(&session).await?
             {
                 session = renewed;
                 continue;
@@ -142,8 +142,8 @@ impl Server {
         }
     }
 
-    /// Another session than one whose credential the server has rejected, if there can be one.
-    async fn renewed(&self, rejected: &Arc<Session>) -> Result<Option<Arc<Session>>> {
+    /// A session in place of one whose credential the server has rejected. `None` if there can be no other.
+    async fn session_in_place_of(&self, rejected: &Arc<Session>) -> Result<Option<Arc<Session>>> {
         let mut session = self.session.lock().await;
         match &*session {
             Some(session) if !Arc::ptr_eq(session, rejected) => Ok(Some(session.clone())),
@@ -228,7 +228,7 @@ impl Link<'_> {
         self.follow(session).await?;
         let response = self.get_once(target, media_type).await?;
         if response.status() == StatusCode::UNAUTHORIZED {
-            let renewed = self.server.renewed(&self.session).await.map_err(|error| format!("{error:#}"))?;
+            let renewed = self.server.session_in_place_of(&self.session).await.map_err(|error| format!("{error:#}"))?;
             if let Some(session) = renewed {
                 self.follow(session).await?;
                 return self.get_once(target, media_type).await;

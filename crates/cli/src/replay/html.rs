@@ -9,8 +9,9 @@ use super::incident::IncidentView;
 use super::text::{LEVEL_FIGURES, SIDE_FIGURES, count, heading, level_cells, levels_of, notes, side_cells, side_title};
 use crate::report_page::{self, Levels, each, pictures};
 
-/// So many flows are in pictures, and so many in tables.
+/// So many flows are in pictures.
 const DRAWN: usize = 8;
+/// So many flows are in tables.
 const LISTED: usize = 200;
 
 /// The page about these logs, or about a dump and what it tells by itself.

@@ -123,7 +123,7 @@ impl<'a> IncidentView<'a> {
         text + &format!("\n{}\n\n", self.agreement(incident))
     }
 
-    /// The same as a part of a page.
+    /// The incident as a part of a page.
     pub(super) fn html(&self) -> String {
         let Some(incident) = &self.incident else { return format!("<p>{NOTHING}</p>\n") };
         let paragraphs: Vec<String> =

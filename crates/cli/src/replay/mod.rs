@@ -215,7 +215,7 @@ impl Replay {
         if !named.is_empty() {
             configurations.push(read_objects(&named, preset)?);
         }
-        // Both decide about all requests again. Neither needs the other.
+        // The report and the incident each decide about all requests again, so they can do it at the same time.
         let (report, incident) = thread::scope(|scope| {
             let incident = scope.spawn(|| IncidentView::new(&flight));
             let mut run = Run::new(settings, configurations, None);

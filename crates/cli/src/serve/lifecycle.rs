@@ -14,16 +14,21 @@ use evenkeel_gateway::sockets::Predecessor;
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, observe::log};
 use tokio::runtime;
 
-use super::reload::{self, End, Settings};
+use super::reload::{self, End, ReloadableSettings};
 use super::takeover::{self, Inheritance, Takeover};
 use super::{memory, open_files};
 use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, SettingsObjects, is_held_by_another, is_without_store};
 use crate::exit::{Exit, WrongUsage};
-use crate::signals::{Signals, Wish};
+use crate::signals::{SignalWish, Signals};
 use crate::terminal::print;
 
 /// Runs a gateway, an API or both until they are asked to shut down.
-pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings, takeover: Takeover) -> Result<Exit> {
+pub(super) fn run(
+    config: Config,
+    api: &ApiArgs,
+    settings: &impl ReloadableSettings,
+    takeover: Takeover,
+) -> Result<Exit> {
     let problems = if api.api_only { config.check_short_form() } else { config.check() };
     ensure_no_problems(&problems, settings.file())?;
     let inheritance = Inheritance::open(&config, takeover, api)?;
@@ -99,7 +104,7 @@ pub(super) fn ensure_no_problems(problems: &[Problem], file: Option<&Path>) -> R
 async fn run_gateway(
     config: Config,
     api: Option<(ApiOfGateway, ApiObjects)>,
-    settings: &impl Settings,
+    settings: &impl ReloadableSettings,
     Inheritance { sockets, predecessor }: Inheritance,
 ) -> Result<Exit> {
     let mut signals = Signals::listen()?;
@@ -209,11 +214,11 @@ async fn run_api_only(config: &Config, mut api: RunningApi) -> Result<Exit> {
     announce_api(&api)?;
     loop {
         match signals.next().await {
-            Wish::Stop => break,
-            Wish::Reload => {
+            SignalWish::Stop => break,
+            SignalWish::Reload => {
                 tracing::info!("nothing to reload: tokens and certificates are reloaded when their files change");
             }
-            Wish::Dump => tracing::info!("nothing to dump: an API alone records no requests"),
+            SignalWish::Dump => tracing::info!("nothing to dump: an API alone records no requests"),
         }
     }
     let stop = async {

@@ -22,7 +22,7 @@ use crate::terminal::print;
 use crate::usage::{concurrency, listen_address, number};
 pub(crate) use lifecycle::start_with;
 pub(crate) use open_files::raise_limit;
-use reload::Settings;
+use reload::ReloadableSettings;
 use takeover::Takeover;
 
 const EXAMPLES: &str = "\
@@ -272,7 +272,7 @@ impl Serve {
     }
 }
 
-impl Settings for Serve {
+impl ReloadableSettings for Serve {
     fn read(&self) -> Result<Config, WrongUsage> {
         let mut config = match &self.config {
             Some(path) => Config::read_for(path, self.preset).map_err(|error| WrongUsage(error.to_string()))?,

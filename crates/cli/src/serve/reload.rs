@@ -8,10 +8,10 @@ use evenkeel_gateway::{Config, Gateway, Reconfigured};
 
 use super::lifecycle::ensure_no_problems;
 use crate::exit::WrongUsage;
-use crate::signals::{Signals, Wish};
+use crate::signals::{SignalWish, Signals};
 
 /// Where settings come from.
-pub(super) trait Settings {
+pub(super) trait ReloadableSettings {
     /// The settings that follow from the file, the flags and the defaults, as of now.
     fn read(&self) -> Result<Config, WrongUsage>;
 
@@ -40,7 +40,7 @@ pub(super) enum End {
 /// Follows the settings until the gateway is asked to stop, or another process takes over.
 pub(super) async fn follow(
     gateway: &mut Gateway,
-    settings: &impl Settings,
+    settings: &impl ReloadableSettings,
     signals: &mut Signals,
     offer: &mut Option<Offer>,
 ) -> End {
@@ -50,9 +50,9 @@ pub(super) async fn follow(
     loop {
         let reason = tokio::select! {
             wish = signals.next() => match wish {
-                Wish::Stop => return End::Stop,
-                Wish::Reload => Reason::Signal,
-                Wish::Dump => {
+                SignalWish::Stop => return End::Stop,
+                SignalWish::Reload => Reason::Signal,
+                SignalWish::Dump => {
                     gateway.dump_flight().await;
                     continue;
                 }
@@ -79,7 +79,7 @@ async fn changed(file: &mut Option<ConfigFile>) {
     }
 }
 
-async fn reload(gateway: &mut Gateway, settings: &impl Settings) -> Result<Reconfigured, String> {
+async fn reload(gateway: &mut Gateway, settings: &impl ReloadableSettings) -> Result<Reconfigured, String> {
     let read = settings.read().and_then(|config| ensure_no_problems(&config.check(), settings.file()).map(|()| config));
     match read {
         Ok(config) => gateway.reconfigure(config).await.map_err(|error| error.to_string()),
@@ -94,7 +94,7 @@ fn tell(outcome: Result<Reconfigured, String>, reason: Reason, told: &mut Vec<St
     let Reconfigured { changed, needs_restart, .. } = match outcome {
         Ok(reconfigured) => reconfigured,
         Err(problems) => {
-            // All of them in one line of the log.
+            // All problems in one line of the log.
             let problems = problems.replace('\n', "; ");
             tracing::error!("settings not reloaded; the previous settings stay in effect: {problems}");
             return;

@@ -49,7 +49,7 @@ fn table<const TITLES: usize>(titles: [&str; TITLES], figures: &[Figure], rows: 
     report_page::table(&titles, rows.into_iter().map(row).collect::<Vec<_>>())
 }
 
-/// With a capital and a full stop.
+/// The text as a sentence, with a capital and a full stop.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))

@@ -59,11 +59,11 @@ impl Inputs {
         if workload.instances.is_some() {
             check_instances(&settings)?;
         }
-        let configured = |name: String, objects: Objects| {
+        let configuration_of = |name: String, objects: Objects| {
             let scenario = Scenario { settings: settings.clone(), objects, applied: applied.clone() };
             Configuration { name, scenario }
         };
-        let configurations = compared(arguments, first(arguments, &file, is_cluster)?, preset, configured)?;
+        let configurations = compared(arguments, first(arguments, &file, is_cluster)?, preset, configuration_of)?;
         file.tell_services(arguments.concurrency.as_ref());
         Ok(Self { workload, configurations, preset: chosen, concurrency })
     }
@@ -86,7 +86,7 @@ impl Inputs {
         };
         let mut settings = ServerSettings::new(0).concurrency(&concurrency);
         (settings.preset, settings.borrowing) = (preset, borrowing);
-        let configured = |name: String, objects: Objects| {
+        let configuration_of = |name: String, objects: Objects| {
             let scenario = Scenario { settings: settings.clone(), objects, applied: Vec::new() };
             Configuration { name, scenario }
         };
@@ -96,7 +96,7 @@ impl Inputs {
         } else {
             first(arguments, &file, is_cluster)?
         };
-        let configurations = compared(arguments, first, preset, configured)?;
+        let configurations = compared(arguments, first, preset, configuration_of)?;
         file.tell_services(arguments.concurrency.as_ref());
         Ok(Self { workload, configurations, preset: chosen, concurrency })
     }
@@ -107,11 +107,11 @@ fn compared(
     arguments: &Simulate,
     (name, objects): (String, Objects),
     preset: Preset,
-    configured: impl Fn(String, Objects) -> Configuration,
+    configuration_of: impl Fn(String, Objects) -> Configuration,
 ) -> Result<Vec<Configuration>> {
-    let mut configurations = vec![configured(name, objects)];
+    let mut configurations = vec![configuration_of(name, objects)];
     if !arguments.against.is_empty() {
-        configurations.push(configured(name_of(&arguments.against), read_objects(&arguments.against, preset)?));
+        configurations.push(configuration_of(name_of(&arguments.against), read_objects(&arguments.against, preset)?));
     }
     name_shortly(&mut configurations);
     Ok(configurations)

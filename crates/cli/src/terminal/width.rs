@@ -24,7 +24,7 @@ pub(crate) fn text_width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { ratatui::text::Span::raw(text).width() }
 }
 
-/// As many of the characters as fit. Those without a width of their own are taken along, within a bound.
+/// The first characters, as many as fit. Those without a width of their own are taken along, within a bound.
 pub(crate) fn taken(characters: impl Iterator<Item = char>, width: usize) -> String {
     let mut kept = String::new();
     let mut left = width;

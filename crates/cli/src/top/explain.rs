@@ -6,7 +6,7 @@ use super::figures::{amount, counted, float, milliseconds, percent, share};
 use super::grid::Tone;
 use super::source::ServerKind;
 use super::state::Top;
-use super::tabs::{Subject, behind, flow_name};
+use super::tabs::{SelectedRow, behind, flow_name};
 use crate::terminal::printable;
 
 /// A paragraph of an explanation.
@@ -16,14 +16,14 @@ pub(super) struct Paragraph {
     pub(super) text: String,
 }
 
-/// As many others are named.
+/// How many other flows are named.
 const OTHERS_NAMED: usize = 4;
 
 /// The explanation of the selected row.
 pub(super) fn explain(top: &Top) -> Vec<Paragraph> {
     let paragraphs = match top.tab.subject(top) {
-        Some(Subject::Level(level)) => of_level(level),
-        Some(Subject::Flow(level, at)) => of_flow(top, level, at),
+        Some(SelectedRow::Level(level)) => of_level(level),
+        Some(SelectedRow::Flow(level, at)) => of_flow(top, level, at),
         None => vec![plain("There is nothing to explain here; select a level, a flow or a delay.".to_owned())],
     };
     let clean = |one: Paragraph| Paragraph { text: unbroken(&printable(&one.text)), ..one };

@@ -45,7 +45,7 @@ pub(super) enum Tone {
     Normal,
     /// Nothing happens.
     Faint,
-    /// As it should be.
+    /// The value is as it should be.
     Good,
     /// Requests wait.
     Warn,

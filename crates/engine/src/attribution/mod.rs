@@ -62,7 +62,7 @@ use crate::time::{Instant, Nanos, SECOND};
 /// that is in the level, and 4 for each that runs.
 #[derive(Debug)]
 pub struct Attribution {
-    /// By the slot of the request.
+    /// The requests, by their slots.
     requests: Vec<Tracked>,
     /// The slots of requests that have seats, in no order.
     running: Vec<u32>,

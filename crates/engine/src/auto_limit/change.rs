@@ -39,7 +39,7 @@ pub enum LimitReason {
     SearchDone,
     /// The first trial did not confirm what the probes suggested.
     NotConfirmed,
-    /// Nobody waits any more. A search that had not ended is void.
+    /// No request waits any more. A search that had not ended is void.
     NobodyWaits,
     /// A pair of probes with one more seat and one seat less, or some.
     Probe(Elasticity),

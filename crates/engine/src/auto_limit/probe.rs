@@ -130,7 +130,7 @@ impl AutoLimit {
         round_seats(HALF_WIDTH * self.limit)
     }
 
-    /// Both halves of a pair are there: moves the limit a little, and adds to the evidence.
+    /// Both windows of a pair have been measured: moves the limit a little, and adds to the evidence.
     fn steer(&mut self, now: Instant, first: &Window, second: &Window) {
         let Some(measured) = second.elasticity_since(first, 0.02) else {
             return self.hold(now, 500 * MILLISECOND);

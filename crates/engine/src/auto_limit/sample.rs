@@ -58,7 +58,7 @@ impl Sample {
         self.ended_with(class, seat_time(held, seats), is_good);
     }
 
-    /// The same for a request whose seats changed while it ran: it held them for so much seat-time in all.
+    /// A request whose seats changed while it ran has ended: it held them for so much seat-time in all.
     #[inline]
     pub fn ended_with(&mut self, class: usize, seat_time: Nanos, is_good: bool) {
         let seat_seconds = seconds(seat_time);
@@ -78,7 +78,7 @@ impl Sample {
         self.left_with(seat_time(held, seats));
     }
 
-    /// The same for a request whose seats changed while it ran.
+    /// The client of a request whose seats changed while it ran has left.
     #[inline]
     pub fn left_with(&mut self, seat_time: Nanos) {
         self.sums.seat_seconds += seconds(seat_time);

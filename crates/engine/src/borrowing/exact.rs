@@ -23,7 +23,7 @@ pub struct ExactDivision {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum SeatDivision {
-    /// As Kubernetes does.
+    /// Seats are divided as Kubernetes does it.
     Faithful(FaithfulDivision),
     /// Never more seats than there are.
     Exact(ExactDivision),

@@ -39,7 +39,7 @@ impl Headers {
         Self(names.into_iter().map(header).collect())
     }
 
-    /// Their names, in lower case.
+    /// The names of the headers, in lower case.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|header| &*header.name)
     }

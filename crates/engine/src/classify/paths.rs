@@ -14,9 +14,9 @@ const EVERY: &str = "*";
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     segments: Segments,
-    /// By node: clauses that cover the path that ends there.
+    /// For each node, the clauses that cover the path that ends there.
     exact: Vec<ClauseSet>,
-    /// By node: clauses that cover every path that goes on from there after a `/`.
+    /// For each node, the clauses that cover every path that goes on from there after a `/`.
     below: Vec<ClauseSet>,
     every: ClauseSet,
 }

@@ -140,7 +140,7 @@ impl ControlledLevel {
         self.stake_of(self.limits)
     }
 
-    /// The same with other limits.
+    /// The stake of the level in the ledger, with these limits.
     pub(super) fn stake_of(&self, limits: LevelLimits) -> Stake {
         let LevelLimits { nominal, min, max, .. } = limits;
         let is_exempt = self.mode == Mode::Exempt;

@@ -49,7 +49,7 @@ const MANDATORY: [&str; 2] = [EXEMPT, CATCH_ALL];
 pub struct Controller<D = FaithfulDivision> {
     server_limit: i64,
     objects: Objects,
-    /// In ascending byte order of names, which is the order of all sums (CV-8).
+    /// The levels, in ascending byte order of names, which is the order of all sums (CV-8).
     levels: BTreeMap<String, ControlledLevel>,
     /// The levels that are on their way out, in order. They are looked up whenever a request leaves a level idle, and there is
     /// hardly ever one.

@@ -35,7 +35,7 @@ const NAMED_MAX: usize = 5;
 /// ```
 #[derive(Debug, Clone)]
 pub struct SeatPlan<'a> {
-    /// In ascending byte order of names, which decides who gets what rounding leaves over (CV-8).
+    /// The levels, in ascending byte order of names, which decides who gets what rounding leaves over (CV-8).
     levels: BTreeMap<&'a str, &'a PriorityLevelConfigurationSpec>,
     is_catch_all_unreachable: bool,
 }

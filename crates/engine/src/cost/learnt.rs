@@ -103,7 +103,7 @@ impl LearntCosts {
         Some(expected)
     }
 
-    /// The same for somebody who only wants to know: it does not count as a use of the class.
+    /// [`expected`](Self::expected) for somebody who only wants to know: it does not count as a use of the class.
     pub fn peek(&self, class: &CostClass) -> Option<Expectation> {
         self.find(class).map(|(_, expected)| expected)
     }

@@ -107,7 +107,7 @@ pub enum Rejection {
     TimeOut,
     /// The client has disconnected. A queue set never gives this reason; callers that cancel requests do.
     Cancelled,
-    /// Its flow is over its rate, and it would have to wait for too long (RL-2). A queue set never gives this reason.
+    /// The flow of the request is over its rate, and the request would have to wait for too long (RL-2). A queue set never gives this reason.
     RateLimit,
     /// The level has as many long-running requests as it may have. A queue set never gives this reason; a caller that knows which requests
     /// are long-running does.

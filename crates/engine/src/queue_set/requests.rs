@@ -23,9 +23,9 @@ pub struct RequestId {
 pub enum Phase {
     /// The request waits in its queue.
     Waiting,
-    /// Its handler runs.
+    /// The handler of the request runs.
     Executing,
-    /// Its handler has returned, and it still holds its seats.
+    /// The handler has returned, and the request still holds its seats.
     Lingering,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Request<T> {
 /// The phase of a request, with what is known of it only in that phase.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage {
-    /// There is no request.
+    /// There is no request in the slot.
     Free,
     /// Its flow and its number are kept for a change of the discipline. All of it takes no more room than the other stages.
     Waiting {
@@ -99,7 +99,7 @@ pub(super) const fn is_queue(queue: u32) -> bool {
 #[derive(Debug)]
 pub(super) struct Requests<T> {
     slots: Vec<Request<T>>,
-    /// Of each slot.
+    /// The links of each slot.
     links: Vec<Links>,
     free: u32,
     /// How many have waited, modulo 2^32.

@@ -86,7 +86,7 @@ impl<T> Core<T> {
 // === impl WorkEstimate ===
 
 impl WorkEstimate {
-    /// The same on so many seats, while it runs and while it lingers, if it does.
+    /// The same estimate on so many seats, while the request runs and while it lingers, if it does.
     fn resized(self, seats: u32) -> Self {
         let final_seats = if self.additional_latency > 0 { seats } else { 0 };
         Self { initial_seats: seats, final_seats, ..self }

@@ -124,7 +124,7 @@ impl Seats {
         self.room_up_to(self.horizon)
     }
 
-    /// The same with so many seats for those that have to leave some free.
+    /// The room, where requests that have to leave some seats free may take so many.
     #[inline]
     pub(super) fn room_up_to(&self, horizon: i64) -> Room {
         Room { in_use: self.in_use, widest: self.granted.unwrap_or(i64::MAX), horizon }

@@ -117,11 +117,11 @@ pub(super) trait InspectQueues {
 pub(super) enum QueueChoice {
     /// There are no queues to wait in.
     Nowhere,
-    /// In the queue of that key.
+    /// The request waits in the queue of that key.
     Queue(u32),
-    /// In the queue of that key, which is full.
+    /// The request belongs into the queue of that key, which is full.
     Full(u32),
-    /// In the queue of that key, instead of the waiting request in that slot: the level is full (PF-7).
+    /// The request waits in the queue of that key, instead of the waiting request in that slot: the level is full (PF-7).
     Instead {
         /// The key of the queue.
         queue: u32,
@@ -135,7 +135,7 @@ pub(super) enum QueueChoice {
 pub(super) struct Next {
     /// The key of its queue.
     pub(super) queue: u32,
-    /// Its slot.
+    /// The slot of the request.
     pub(super) slot: u32,
     /// The seats that it needs.
     pub(super) max_seats: u32,

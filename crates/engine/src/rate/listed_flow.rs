@@ -10,7 +10,7 @@ use crate::time::{Instant, Nanos, SECOND};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ListedFlow {
     pub(super) clock: PartClock,
-    /// By that clock.
+    /// The stamp of the flow, by the clock of its part.
     stamp: Instant,
     /// Whether some instance has published its demand. Until then it has an equal part.
     pub(super) is_published: bool,

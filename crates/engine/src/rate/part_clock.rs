@@ -32,7 +32,7 @@ impl PartClock {
         self.shown + self.part.of((now - self.since).max(0))
     }
 
-    /// It runs at this part from now on.
+    /// The clock runs at this part from now on.
     pub(super) fn set(&mut self, part: RatePart, now: Instant) {
         if part != self.part {
             *self = Self { part, since: now.max(self.since), shown: self.at(now) };

@@ -11,9 +11,9 @@ pub struct RatePart(u32);
 /// Not `#[non_exhaustive]`: callers make it, and have to know every one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateDemand {
-    /// So much, in a unit that is the same for all instances.
+    /// The demand is known: so much, in a unit that is the same for all instances.
     Known(u64),
-    /// Nothing is known: it has more flows than it can list, or cannot be understood.
+    /// The demand is not known: the instance has more flows than it can list, or cannot be understood.
     Unknown,
 }
 
@@ -93,7 +93,7 @@ impl RatePart {
         i64::try_from(part).unwrap_or(amount)
     }
 
-    /// Of what that span is this part, rounded up; `None` of nothing.
+    /// The span of which that one is this part, rounded up; `None` if the part is nothing.
     pub(super) fn whole_of(self, span: i64) -> Option<i64> {
         if self == Self::WHOLE {
             return Some(span);

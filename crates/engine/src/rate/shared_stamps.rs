@@ -25,7 +25,7 @@ pub struct SharedStamps {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RatePassage {
-    /// Not before this time.
+    /// The request may pass at this time, and not before.
     pub at: Instant,
     /// If it is set, whoever waits has to [look again](SharedStamps::look_again) then.
     pub ticket: Option<RateTicket>,
@@ -45,7 +45,7 @@ pub struct RateTicket {
 /// The flows whose rates are divided by demand, and the clock of all others.
 #[derive(Debug, Clone)]
 struct ListedFlows {
-    /// Of flows that are not listed: it runs at an equal part.
+    /// The clock of flows that are not listed: it runs at an equal part.
     clock: PartClock,
     equal: RatePart,
     listed: BTreeMap<u64, ListedFlow>,

@@ -31,7 +31,7 @@ pub struct EstimatorConfig {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum ListCosting {
-    /// By the bytes that are loaded (WE-11).
+    /// Lists take seats by the bytes that are loaded (WE-11).
     BySize {
         /// The bytes that one seat pays for.
         bytes_per_seat: f64,
@@ -40,7 +40,7 @@ pub enum ListCosting {
         /// The size of an object when it is not known.
         object_bytes_assumed: i64,
     },
-    /// By the objects that are looked at (WE-12).
+    /// Lists take seats by the objects that are looked at (WE-12).
     ByCount {
         /// The objects that one seat pays for.
         objects_per_seat: f64,

@@ -19,7 +19,7 @@ pub enum Statistics {
     NeverRecorded,
     /// Nothing that is still true.
     Stale,
-    /// Their number and size.
+    /// The number and size of the objects of the resource.
     Fresh {
         /// How many there are.
         count: i64,
@@ -44,7 +44,7 @@ pub enum Statistics {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct ObjectCounts {
-    /// By the key up to its first dot. Two steps, so that looking one up needs no text that is put together.
+    /// The counts by the key up to its first dot. Two steps, so that looking one up needs no text that is put together.
     by_resource: HashMap<Box<str>, CountEntries>,
 }
 

@@ -18,7 +18,7 @@ struct Row {
     name: String,
     server_concurrency_limit: i64,
     priority_levels: Vec<PriorityLevelConfiguration>,
-    initial: BTreeMap<String, State>,
+    initial: BTreeMap<String, BorrowingState>,
     periods: Vec<Period>,
 }
 
@@ -31,7 +31,7 @@ struct Period {
     #[serde(default)]
     priority_levels: Vec<PriorityLevelConfiguration>,
     fair_frac: f64,
-    result: BTreeMap<String, State>,
+    result: BTreeMap<String, BorrowingState>,
 }
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ enum Operation {
 
 #[derive(Deserialize, Debug, Clone, Copy)]
 #[serde(rename_all = "camelCase")]
-struct State {
+struct BorrowingState {
     high_watermark: i64,
     avg: f64,
     std_dev: f64,
@@ -129,13 +129,13 @@ impl Replay {
         }
     }
 
-    fn compare(&self, expected: &BTreeMap<String, State>) -> SideBySide {
+    fn compare(&self, expected: &BTreeMap<String, BorrowingState>) -> SideBySide {
         let mut comparison = SideBySide::default();
         let names: Vec<_> = self.controller.levels().map(|(name, _)| name).collect();
         comparison.same("levels", &expected.keys().map(String::as_str).collect::<Vec<_>>(), &names);
         for (name, expected) in expected {
             if let Some(level) = self.controller.level(name) {
-                expected.compare(name, &State::of(level), &mut comparison);
+                expected.compare(name, &BorrowingState::of(level), &mut comparison);
                 let told = self.table.concurrency_limit(level.id());
                 comparison.same(format_args!("{name} was told"), &expected.current, &told);
             }
@@ -144,9 +144,9 @@ impl Replay {
     }
 }
 
-// === impl State ===
+// === impl BorrowingState ===
 
-impl State {
+impl BorrowingState {
     fn of(level: &ControlledLevel) -> Self {
         let is_exempt = level.object().spec.enablement == PriorityLevelEnablement::Exempt;
         Self {

@@ -7,7 +7,7 @@ use evenkeel_engine::time::{MILLISECOND, SECOND};
 use evenkeel_engine::{SeatSeconds, WorkEstimate};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use queue_set_events::{Action, Driven, End, Outcome, Script, Told, Weather, scripts};
+use queue_set_events::{Action, Driven, End, Outcome, Script, SideEffects, Weather, scripts};
 
 /// By how much the meter is wound back (FQ-13).
 const R_DECREMENT: SeatSeconds = SeatSeconds::from_units(u64::MAX / 2);
@@ -66,7 +66,7 @@ impl Watched {
         }
     }
 
-    fn note(&mut self, action: Action, told: &Told) {
+    fn note(&mut self, action: Action, told: &SideEffects) {
         for is_clean in &told.epochs {
             self.is_torn |= !is_clean;
             let wind_back = |reading: &mut SeatSeconds| *reading = (*reading).max(R_DECREMENT) - R_DECREMENT;
@@ -140,7 +140,7 @@ impl Watched {
 
     /// Invariant 6: the seats never exceed the limit, except by one request that is wider than the limit and executes
     /// alone. Lowering the limit stops nothing, but then nothing starts either.
-    fn holds_limit(&self, told: &Told, seats_before: i64, limit_before: i64) {
+    fn holds_limit(&self, told: &SideEffects, seats_before: i64, limit_before: i64) {
         let set = self.set();
         let Some(&last) = told.started.last() else {
             return assert!(set.seats_in_use() <= seats_before, "6: seats came from nowhere");

@@ -6,7 +6,7 @@ use crate::queue_set_events;
 
 use evenkeel_engine::queue_set::{Mode, Phase, QueueSetConfig, Rejection, RequestView};
 use evenkeel_engine::{SeatSeconds, WorkEstimate};
-use plain_queue_set::{PlainQueueSet, State};
+use plain_queue_set::{PlainQueueSet, QueueSetState};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngSeed, TestRunner};
@@ -22,14 +22,18 @@ fn same_after_every_event(script: &Script) -> Result<(), TestCaseError> {
 }
 
 /// An empty queue has a reading until it is woken, which sets it anew (FQ-19). Of many queues, empty ones are forgotten.
-fn without_idle_readings(mut state: State) -> State {
+fn without_idle_readings(mut state: QueueSetState) -> QueueSetState {
     for (queue, _) in state.queues.iter_mut().filter(|(queue, _)| queue.waiting == 0 && queue.executing == 0) {
         queue.next_r = SeatSeconds::ZERO;
     }
     state
 }
 
-fn same_with(script: &Script, mut indexed: Driven, compared: fn(State) -> State) -> Result<(), TestCaseError> {
+fn same_with(
+    script: &Script,
+    mut indexed: Driven,
+    compared: fn(QueueSetState) -> QueueSetState,
+) -> Result<(), TestCaseError> {
     let mut plain = PlainQueueSet::new(script.config, indexed.now);
     for (number, step) in script.steps.iter().enumerate() {
         let Some(action) = indexed.resolve(&step.event) else { continue };
@@ -44,7 +48,7 @@ fn same_with(script: &Script, mut indexed: Driven, compared: fn(State) -> State)
             Action::SetSeats(number, seats) => plain.set_seats(now, number, seats),
             Action::Configure(config) => plain.configure(now, config),
         };
-        let indexed = (outcome, told, compared(State::of(&mut indexed.set)));
+        let indexed = (outcome, told, compared(QueueSetState::of(&mut indexed.set)));
         let plain = (plain_outcome, plain.told(), compared(plain.state()));
         prop_assert!(
             indexed == plain,

@@ -56,12 +56,12 @@ const T3: &str = "
 
 /// What was told: who started, and how often what was next did not fit.
 #[derive(Default)]
-struct Told {
+struct StartedAndBlocked {
     started: Vec<String>,
     blocked: usize,
 }
 
-impl Effects<String> for Told {
+impl Effects<String> for StartedAndBlocked {
     fn started(&mut self, _id: RequestId, name: &mut String) {
         self.started.push(name.clone());
     }
@@ -85,7 +85,7 @@ fn play(trace: &str, queue_length_limit: i64, concurrency_limit: i64) -> usize {
         let now = Instant::from_nanos(columns[0].parse().expect("a number"));
         let event: Vec<_> = columns[1].split(' ').collect();
         let name = event[1].to_owned();
-        let mut told = Told::default();
+        let mut told = StartedAndBlocked::default();
         let mut chosen = String::new();
         match event[0] {
             "arrive" => {

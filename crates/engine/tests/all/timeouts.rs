@@ -21,12 +21,12 @@ fn at(seconds: i64) -> Instant {
 
 /// What a level said: who started, and whose time was over in which phase.
 #[derive(Default)]
-struct Told {
+struct StartedAndTimedOut {
     started: Vec<u32>,
     timed_out: Vec<(u32, Phase)>,
 }
 
-impl Effects<u32> for Told {
+impl Effects<u32> for StartedAndTimedOut {
     fn started(&mut self, _id: RequestId, number: &mut u32) {
         self.started.push(*number);
     }
@@ -52,7 +52,7 @@ fn id_of(arrival: &Arrival<u32>) -> RequestId {
 
 #[test]
 fn wait_limits_and_lingering_end_in_the_order_of_their_times() {
-    let (mut level, mut told) = (level(1), Told::default());
+    let (mut level, mut told) = (level(1), StartedAndTimedOut::default());
     let first = id_of(&level.arrive(at(0), NewRequest::new(0, LINGERING), 0, &mut told));
     for (number, until) in [(1, 5), (2, 3), (3, 9), (4, 4)] {
         level.arrive(at(0), NewRequest::new(0, ONE_SEAT).wait_until(at(until)), number, &mut told);
@@ -76,7 +76,7 @@ fn wait_limits_and_lingering_end_in_the_order_of_their_times() {
 
 #[test]
 fn a_request_that_lingers_is_not_released_by_the_timer_of_its_wait() {
-    let (mut level, mut told) = (level(1), Told::default());
+    let (mut level, mut told) = (level(1), StartedAndTimedOut::default());
     let first = id_of(&level.arrive(at(0), NewRequest::new(0, ONE_SEAT), 0, &mut told));
     let second = level.arrive(at(0), NewRequest::new(0, LINGERING).wait_until(at(10)), 1, &mut told);
     assert!(level.finish(at(1), first, &mut told).is_some());
@@ -91,7 +91,7 @@ proptest! {
     fn timers_do_what_a_plain_list_does(
         steps in prop::collection::vec((0_i64..4, 0_i64..30, any::<prop::sample::Index>()), 1..300),
     ) {
-        let (mut level, mut told) = (level(1), Told::default());
+        let (mut level, mut told) = (level(1), StartedAndTimedOut::default());
         let mut now = 0;
         id_of(&level.arrive(at(0), NewRequest::new(0, ONE_SEAT), u32::MAX, &mut told));
         // Waiting requests: their numbers, ids and limits.

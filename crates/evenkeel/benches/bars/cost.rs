@@ -11,6 +11,7 @@ use evenkeel_bars::{Bar, Bars};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::costed_objects::{PER_FLOW, costed_objects};
 use crate::{ROUND, now};
 
 const PORT: u16 = 19_329;
@@ -61,25 +62,7 @@ pub(crate) fn bars(bars: &mut Bars) {
 }
 
 fn controlled(annotations: &str) -> FlowControl {
-    let objects = format!(
-        "
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {{name: api, annotations: {{evenkeel.dev/queuing: per-flow, evenkeel.dev/wait-limit: 60s}}}}
-spec: {{type: Limited, limited: {{nominalConcurrencyShares: 1000, limitResponse: {{type: Queue, queuing: {{}}}}}}}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {{name: users, annotations: {{{annotations}}}}}
-spec:
-  matchingPrecedence: 100
-  priorityLevelConfiguration: {{name: api}}
-  distinguisherMethod: {{type: ByUser}}
-  rules:
-  - subjects: [{{kind: Group, group: {{name: '*'}}}}]
-    nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]
-"
-    );
+    let objects = costed_objects(&format!("{PER_FLOW}, evenkeel.dev/wait-limit: 60s"), annotations);
     FlowControl::builder().server_concurrency(1000).drive_by_hand().objects(&*objects).build()
 }
 

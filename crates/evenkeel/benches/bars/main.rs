@@ -7,6 +7,8 @@
 mod auto_limit;
 mod beside_tower;
 mod cost;
+#[path = "../../tests/costed_objects/mod.rs"]
+mod costed_objects;
 mod explain;
 #[cfg(feature = "fleet")]
 mod fleet;

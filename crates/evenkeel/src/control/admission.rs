@@ -17,7 +17,7 @@ use crate::control::events::{CostKind, EventKind, RunEnd};
 use crate::control::long_running::Counting;
 use crate::control::rejected::Rejected;
 use crate::control::reused_box::{Reusable, ReusedBox, SpareBoxes};
-use crate::control::revocation::Ticket;
+use crate::control::revocation::RevocationTicket;
 use crate::control::seat_times::{RequestCost, SeatTimes};
 use crate::control::snapshot::Destination;
 use crate::control::trace;
@@ -49,7 +49,7 @@ pub(crate) struct Admission {
     /// The account of its cost, if costs count.
     pub(crate) account: Option<ReusedBox<RequestAccount>>,
     /// The ticket by which it may be told to end, if its level is revocable.
-    pub(crate) ticket: Option<Arc<Ticket>>,
+    pub(crate) ticket: Option<Arc<RevocationTicket>>,
 }
 
 /// A request that has left its queue.

@@ -113,8 +113,8 @@ impl<W> fmt::Debug for Admit<'_, W> {
 // === impl Arrived ===
 
 impl Arrived {
-    pub(crate) fn new(place: ArrivalOutcome) -> Self {
-        Self(Some(place))
+    pub(crate) fn new(outcome: ArrivalOutcome) -> Self {
+        Self(Some(outcome))
     }
 }
 

@@ -10,7 +10,7 @@ use evenkeel_engine::{Flow, WorkEstimate};
 
 use crate::control::core::{Belongings, EngineLevel, LevelCore};
 use crate::control::counts::Mark;
-use crate::control::events::{EventKind, NO_QUEUE, RunEnd, Subject};
+use crate::control::events::{EventKind, EventSubject, NO_QUEUE, RunEnd};
 use crate::control::ledger::{Grant, SharedLedger};
 use crate::control::level::Level;
 use crate::control::request::Details;
@@ -22,15 +22,15 @@ use crate::control::wakers::Wakers;
 pub(crate) struct Arriving<'a> {
     pub(crate) flow: Flow<'a>,
     pub(crate) work: WorkEstimate,
-    /// How long it waits at most.
+    /// Until when the request waits at most.
     pub(crate) wait_until: Instant,
-    /// How it is counted.
+    /// How the request is counted.
     pub(crate) mark: Mark,
-    /// What dumps show of it.
+    /// What dumps show of the request.
     pub(crate) details: Option<ReusedBox<Details>>,
-    /// How many watches it concerns, if that was asked (WE-18).
+    /// How many watches the request concerns, if that was asked (WE-18).
     pub(crate) watches: Option<u64>,
-    /// Whether it holds its seats for long (LB-5).
+    /// Whether the request holds its seats for long (LB-5).
     pub(crate) is_long_running: bool,
 }
 
@@ -40,10 +40,10 @@ struct TimedOut<'a> {
     ended: Vec<Ended<Mark>>,
 }
 
-/// A request that has finished. To be dropped without the lock.
+/// A request that has finished. It is to be dropped without the lock.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// Whether it keeps its seats for a while.
+    /// Whether the request keeps its seats for a while.
     pub(crate) lingers: bool,
     _belongings: Belongings,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Finished {
 #[derive(Debug, Clone, Copy)]
 struct Ending {
     mark: Mark,
-    subject: Subject,
+    subject: EventSubject,
     arrived: Instant,
     started: Option<Instant>,
 }
@@ -399,18 +399,18 @@ impl LevelCore {
             }
         }
         if let Some(series) = wakers.notes.blocked.take() {
-            self.events.push(now, Subject { series, ..Subject::LEVEL }, EventKind::Blocked);
+            self.events.push(now, EventSubject { series, ..EventSubject::LEVEL }, EventKind::Blocked);
         }
         if let Some(is_clean) = wakers.notes.epoch_advanced.take() {
-            self.events.push(now, Subject::LEVEL, EventKind::MeterWoundBack { is_clean });
+            self.events.push(now, EventSubject::LEVEL, EventKind::MeterWoundBack { is_clean });
         }
         let Self { level, grants, events, .. } = self;
         events.end_call(|| super::core::numbers(level.queue_set(), grants.as_ref()));
     }
 
-    /// The same after a change of the configuration.
+    /// Appends events for the effects of a change of the configuration.
     fn settle_change(&mut self, now: Instant, wakers: &mut Wakers) {
-        self.events.push(now, Subject::LEVEL, EventKind::Reconfigured);
+        self.events.push(now, EventSubject::LEVEL, EventKind::Reconfigured);
         self.settle(now, wakers);
     }
 
@@ -457,8 +457,8 @@ impl From<&Ended<Mark>> for Ending {
 
 impl Mark {
     #[inline]
-    fn subject(self, id: RequestId, work: WorkEstimate) -> Subject {
-        Subject { id, series: self.series, seats: work.max_seats() }
+    fn subject(self, id: RequestId, work: WorkEstimate) -> EventSubject {
+        EventSubject { id, series: self.series, seats: work.max_seats() }
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct SharedLedger {
 #[derive(Debug, Default)]
 struct LedgerState {
     ledger: Ledger,
-    /// By the indexes of the levels.
+    /// The members, by the indexes of their levels.
     members: Vec<Option<Member>>,
     /// Whether levels are told their new stakes one after the other, so that the word stays closed.
     is_changing: bool,
@@ -54,7 +54,7 @@ struct LedgerState {
 struct Member {
     seats: Arc<SeatsInUse>,
     level: Weak<Level>,
-    /// The grants that are on their way to the level. It says what it wishes when they have arrived.
+    /// The grants that are on their way to the level. The level says what it wishes when they have arrived.
     pending: u32,
 }
 
@@ -159,7 +159,7 @@ impl SharedLedger {
         widest
     }
 
-    /// All levels go by the new terms.
+    /// Ends a change of the terms: all levels go by the new ones.
     pub(crate) fn end_change(self: &Arc<Self>, now: Instant, handover: &mut Handover) {
         handover.at = handover.at.max(now);
         let mut state = self.enter();
@@ -245,7 +245,7 @@ impl SeatsInUse {
         self.taken.store(self.taken.load(Ordering::Relaxed) + seats, Ordering::Relaxed);
     }
 
-    /// The same where nothing changes the word: a look at it afterwards does not happen before others can see this.
+    /// The level takes more seats, or fewer, where no operation changes the word afterwards. Other threads see the change before this one reads the word again.
     #[inline]
     fn change_and_show(&self, seats: i64) {
         self.taken.swap(self.taken.load(Ordering::Relaxed) + seats, Ordering::SeqCst);
@@ -417,13 +417,13 @@ impl LevelGrants {
         self.change_open(reading, before, seats)
     }
 
-    /// The same, given what the word read before the seats in use were read.
+    /// [`change_in_use`](Self::change_in_use), given what the word read before the seats in use were read.
     #[inline]
     fn change_open(&self, reading: Reading, before: i64, seats: i64) -> bool {
         let beyond = self.above_floor(before + seats) - self.above_floor(before);
         if beyond == 0 {
             self.seats.change_and_show(seats);
-            // Unless it was closed since the first look, nothing was granted to the level between the two.
+            // Unless the word was closed since the first look, nothing was granted to the level between the two looks.
             reading.is_open() && self.ledger.word.read().is_same_opening(reading)
         } else {
             self.seats.change(seats);
@@ -486,7 +486,7 @@ impl Account for SharedAccount<'_> {
 // === impl Handover ===
 
 impl Handover {
-    /// Adds what an event of this time has brought about.
+    /// Adds the grants that an event of this time has brought about.
     #[inline]
     pub(crate) fn add(&mut self, now: Instant, other: Self) {
         // Nearly always there is nothing to be done.

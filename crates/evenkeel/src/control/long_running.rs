@@ -82,7 +82,7 @@ impl Counting {
         taken.is_ok().then(|| LongRunning(Arc::clone(count)))
     }
 
-    /// The same for a request that has become long-running. It is too late to reject it, so it counts whatever the limit.
+    /// A running request has become long-running. It is too late to reject it, so it counts whatever the limit.
     pub(crate) fn take_or_begin(&self, count: &Arc<LongRunningCount>) -> Option<LongRunning> {
         let begun = self.0.compare_exchange(NOT, WITH_PERMIT, Ordering::Relaxed, Ordering::Relaxed);
         if begun.is_ok() && !count.enter(None) {

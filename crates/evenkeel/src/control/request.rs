@@ -34,7 +34,7 @@ pub struct FlowRequest<'a, W = WorkEstimate> {
     pub(crate) attributes: Attributes<'a>,
     pub(crate) work: W,
     pub(crate) patience: Patience,
-    /// In a box: most requests have none, and requests are passed on by value.
+    /// The details, in a box: most requests have none, and requests are passed on by value.
     pub(crate) details: Option<Box<Details>>,
     pub(crate) run_length: RunLength,
     pub(crate) watches: Option<u64>,
@@ -45,7 +45,7 @@ pub struct FlowRequest<'a, W = WorkEstimate> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RunLength {
     Ordinary,
-    /// As an upgraded connection does.
+    /// The request is expected to run for as long as a connection lasts, as after an upgrade.
     Long,
     /// For long, and its execution is only its beginning (HF-9).
     Watch,

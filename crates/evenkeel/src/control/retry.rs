@@ -68,7 +68,7 @@ impl RetryAdvisor {
         }
     }
 
-    /// The same for one that is rejected since there are too many long-running requests. Nobody knows when one of them ends.
+    /// The advice for a client whose request is rejected since there are too many long-running requests. Nobody knows when one of them ends.
     pub(crate) fn advise_long_running(&mut self) -> Advice {
         match &self.reference {
             Some(reference) => as_reference(reference),

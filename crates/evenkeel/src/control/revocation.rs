@@ -1,6 +1,6 @@
 //! Requests of revocable levels, and how a request is told to end (LM-7).
 //!
-//! Each request of a revocable level has a [`Ticket`], and all tickets are in the [`Revoker`]. While there are tickets, the upkeep looks
+//! Each request of a revocable level has a [`RevocationTicket`], and all tickets are in the [`Revoker`]. While there are tickets, the upkeep looks
 //! whether requests of another level have waited for too long for seats of its own; without any it does not.
 
 use std::collections::BTreeMap;
@@ -22,18 +22,18 @@ use crate::sync::{AtomicI64, Mutex, MutexGuard, Ordering, PoisonError};
 pub(crate) struct Revoker {
     /// How long requests wait for seats of their level before others end.
     after: AtomicI64,
-    tickets: Mutex<Tickets>,
+    tickets: Mutex<RevocationTickets>,
     count: AtomicUsize,
     next_look: AtomicI64,
     /// Notified when the upkeep has to look from now on.
     news: Arc<Notify>,
 }
 
-type Tickets = BTreeMap<(LevelId, RequestId), Arc<Ticket>>;
+type RevocationTickets = BTreeMap<(LevelId, RequestId), Arc<RevocationTicket>>;
 
 /// A request that may be told to end.
 #[derive(Debug)]
-pub(crate) struct Ticket {
+pub(crate) struct RevocationTicket {
     /// When it was told to end, or [`NOT_REVOKED`].
     revoked_at: AtomicI64,
     /// The task that drives its response.
@@ -75,8 +75,8 @@ impl Revoker {
 
     /// A request of a revocable level has arrived.
     #[cold]
-    pub(crate) fn add(&self, level: LevelId, id: RequestId) -> Arc<Ticket> {
-        let ticket = Arc::new(Ticket {
+    pub(crate) fn add(&self, level: LevelId, id: RequestId) -> Arc<RevocationTicket> {
+        let ticket = Arc::new(RevocationTicket {
             revoked_at: AtomicI64::new(NOT_REVOKED),
             waker: Mutex::default(),
             others: Notify::new(),
@@ -122,20 +122,20 @@ impl Revoker {
     }
 
     /// The ticket of each request of a level that has one.
-    pub(crate) fn tickets_of(&self, level: LevelId) -> Vec<(RequestId, Arc<Ticket>)> {
+    pub(crate) fn tickets_of(&self, level: LevelId) -> Vec<(RequestId, Arc<RevocationTicket>)> {
         let tickets = self.lock();
         let of_level = tickets.iter().filter(|((of, _), _)| *of == level);
         of_level.map(|((_, id), ticket)| (*id, Arc::clone(ticket))).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tickets> {
+    fn lock(&self) -> MutexGuard<'_, RevocationTickets> {
         self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-// === impl Ticket ===
+// === impl RevocationTicket ===
 
-impl Ticket {
+impl RevocationTicket {
     /// The request is to end. No lock may be held.
     pub(crate) fn revoke(&self, now: Instant) {
         self.revoked_at.store(now.as_nanos(), Ordering::SeqCst);
@@ -166,7 +166,7 @@ impl Ticket {
         drop(waker);
         // Dropping a waker may run any code.
         drop(before);
-        // It may have been revoked before the waker was there.
+        // The request may have been revoked before the waker was there.
         if self.is_revoked() { Poll::Ready(()) } else { Poll::Pending }
     }
 

@@ -224,7 +224,7 @@ pub(crate) fn listener_panicked() {
     tracing::error!("a listener of events panicked; it gets no further events");
 }
 
-/// There are fewer seats than levels that have to have one.
+/// Warns that there are fewer seats than levels that have to have one.
 pub(crate) fn too_few_seats(found: Option<&TooFewSeats>) {
     #[cfg(feature = "tracing")]
     if let Some(problem) = found {

@@ -48,7 +48,7 @@ pub(crate) fn note_frame(permit: &Permit, account: &RequestAccount, frame: &mut 
     }
 }
 
-/// Such a response has come to its end.
+/// A response whose cost is counted has come to its end.
 pub(crate) fn note_end(permit: &Permit, account: &RequestAccount) {
     if let Some(meter) = &account.meter {
         let counted = meter.lock().end();

@@ -7,7 +7,7 @@ use http::request::Parts;
 
 use crate::layer::admitted::Admitted;
 
-/// There is no [`Admitted`] for a handler of axum: the layer is missing, is around other routes, or does not
+/// A handler of axum asks for [`Admitted`], and there is none: the layer is missing, is around other routes, or does not
 /// [insert](crate::FlowLayer::insert_admitted) it. The response is a 500.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the request has no `Admitted`: put the route into a flow layer with `insert_admitted()`")]
@@ -16,7 +16,7 @@ pub struct NotAdmitted;
 
 // === impl Admitted ===
 
-/// With the feature `axum`, handlers take it as an argument.
+/// With the feature `axum`, handlers take [`Admitted`] as an argument.
 impl<S: Send + Sync, X: Clone + Send + Sync + 'static> FromRequestParts<S> for Admitted<X> {
     type Rejection = NotAdmitted;
 

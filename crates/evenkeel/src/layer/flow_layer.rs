@@ -23,7 +23,7 @@ use crate::layer::identify::{Identify, NoIdentity};
 use crate::layer::occupancy::Occupancy;
 use crate::layer::refusal::{Refusal, Refusals};
 use crate::layer::response::RejectionForm;
-use crate::layer::rules::{RegisteredDigest, Rules, Settings};
+use crate::layer::rules::{LayerSettings, RegisteredDigest, Rules};
 use crate::layer::service::FlowService;
 
 /// Puts a [`FlowControl`] around a service. Made by [`FlowControl::layer`].
@@ -93,7 +93,7 @@ impl FlowControl {
             identify: Arc::new(identify),
             digest: RegisteredDigest::new(self, PresetDigest::from(self.preset())),
             work: Arc::default(),
-            settings: Settings {
+            settings: LayerSettings {
                 flow: self.clone(),
                 occupancy: None,
                 deadline: None,

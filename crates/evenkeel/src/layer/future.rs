@@ -22,7 +22,7 @@ use crate::layer::occupancy::Occupancy;
 use crate::layer::refusal::Refusals;
 use crate::layer::response::set_wait;
 use crate::layer::revoked::{self, RevokedEnd};
-use crate::layer::rules::Settings;
+use crate::layer::rules::LayerSettings;
 
 pin_project! {
     /// The response to a request. Made by [`FlowService`](crate::service::FlowService).
@@ -115,7 +115,7 @@ where
         note_waited: fn(&mut Q, Duration),
         course: Course,
         held: Held,
-        settings: &Settings,
+        settings: &LayerSettings,
     ) -> Self {
         let (refusals, shares_permit) = (settings.refusals.clone(), settings.shares_permits);
         let waiting = WaitingCall { waiting, call: Some(Box::new(call)), note_waited, refusals, shares_permit };
@@ -353,7 +353,7 @@ fn finish<B: Body>(mut response: Response<B>, mut held: Held, course: Course) ->
     }
     held.revoked_end = match &held.permit {
         Some(permit) if permit.is_revocable() => held.revoked_end.of_response(response.headers(), response.body()),
-        // It is never told to end, and its headers need not be looked at.
+        // Such a request is never told to end, and its headers need not be looked at.
         _ => RevokedEnd::GoesOn,
     };
     response.map(|body| FlowBody::of_service(body, held))

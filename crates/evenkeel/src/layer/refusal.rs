@@ -23,10 +23,10 @@ pub enum Refusal {
     /// The flow control has rejected it: 429.
     #[error(transparent)]
     Rejected(#[from] Rejected),
-    /// Its caller could not be [identified](crate::identify::Identify): the status is the one of the error.
+    /// The caller of the request could not be [identified](crate::identify::Identify): the status is the one of the error.
     #[error(transparent)]
     Unidentified(#[from] Unidentified),
-    /// Its [digest](crate::digest::Digest) has failed, mostly because the path is malformed: 400, or 500 where Kubernetes has it so.
+    /// The [digest](crate::digest::Digest) of the request has failed, mostly because the path is malformed: 400, or 500 where Kubernetes has it so.
     #[error(transparent)]
     Undigested(#[from] DigestError),
 }

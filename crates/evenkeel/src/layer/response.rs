@@ -145,7 +145,7 @@ impl Rejected {
         }
     }
 
-    /// In seconds, with milliseconds.
+    /// How long the request would have waited, in seconds with three decimals.
     fn expected_wait_seconds(&self) -> Option<String> {
         self.expected_wait.map(|wait| format!("{:.3}", wait.as_secs_f64()))
     }

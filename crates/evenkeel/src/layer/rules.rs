@@ -33,7 +33,7 @@ pub(crate) struct Rules<I, D, W> {
     pub(crate) identify: Arc<I>,
     pub(crate) digest: RegisteredDigest<D>,
     pub(crate) work: Arc<W>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: LayerSettings,
 }
 
 /// A digest that dumps find again by its number.
@@ -48,7 +48,7 @@ pub(crate) struct RegisteredDigest<D> {
     reason = "four switches of `FlowLayer` that have nothing to do with each other"
 )]
 #[derive(Clone)]
-pub(crate) struct Settings {
+pub(crate) struct LayerSettings {
     pub(crate) flow: FlowControl,
     /// `None`: the occupancy of the digest or of the preset.
     pub(crate) occupancy: Option<Arc<OccupancyOf>>,

@@ -53,10 +53,10 @@ pub struct FlowUsage {
     /// Which flow.
     #[serde(flatten)]
     pub id: FlowId,
-    /// Its figures over that time.
+    /// The figures of the flow over that time.
     #[serde(flatten)]
     pub figures: FlowFigures,
-    /// Its figures at this moment.
+    /// The figures of the flow at this moment.
     #[serde(flatten)]
     pub now: FlowMoment,
     /// The cost of its requests that have ended, for each unit that it was counted in. Empty if costs do not count.
@@ -145,7 +145,7 @@ impl FlowControl {
         self.shared().flows(count)
     }
 
-    /// The same for one level; `None` if there is no such level, or flows are not attributed.
+    /// Who uses one level, and who delays whom there; `None` if there is no such level, or flows are not attributed.
     pub fn flows_of(&self, level: &str, count: usize) -> Option<LevelFlows> {
         let shared = self.shared();
         shared.level_flows(level, &*shared.known_levels.get(level)?, count)

@@ -11,6 +11,7 @@ use http::{HeaderMap, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::BodyExt;
 
+use crate::costed_objects::{PER_FLOW, costed_objects};
 use crate::layer::{Mock, Reply, TestBody, ask, bytes_of, get, send};
 
 /// A service with 100 seats whose flow schema has these annotations.
@@ -20,25 +21,7 @@ pub(crate) fn controlled(annotations: &str) -> FlowControl {
 
 /// Its objects.
 pub(crate) fn objects(annotations: &str) -> String {
-    format!(
-        "
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {{name: api, annotations: {{evenkeel.dev/queuing: per-flow}}}}
-spec: {{type: Limited, limited: {{nominalConcurrencyShares: 1000, limitResponse: {{type: Queue, queuing: {{}}}}}}}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {{name: users, annotations: {{{annotations}}}}}
-spec:
-  matchingPrecedence: 100
-  priorityLevelConfiguration: {{name: api}}
-  distinguisherMethod: {{type: ByUser}}
-  rules:
-  - subjects: [{{kind: Group, group: {{name: '*'}}}}]
-    nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]
-"
-    )
+    costed_objects(PER_FLOW, annotations)
 }
 
 pub(crate) const TOKENS: &str = "evenkeel.dev/cost: tokens, evenkeel.dev/seats: learnt, evenkeel.dev/cost-per-seat: '100', evenkeel.dev/seats-max: '20'";

@@ -7,6 +7,8 @@ mod auto_traits;
 mod canary;
 mod cancellation;
 mod cost_sources;
+#[path = "../costed_objects/mod.rs"]
+mod costed_objects;
 mod debug_dumps;
 mod debug_router;
 mod e2e_gone;

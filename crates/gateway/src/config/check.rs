@@ -44,7 +44,7 @@ impl Config {
         self.check_with(can_be_read)
     }
 
-    /// The same without a look at the disk, for settings that may be meant for another machine.
+    /// Checks everything but what is on the disk, for settings that may be meant for another machine.
     pub fn check_without_files(&self) -> Vec<Problem> {
         self.check_with(|_| Ok(()))
     }

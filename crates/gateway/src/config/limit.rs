@@ -60,7 +60,7 @@ pub(super) mod concurrency {
         deserializer.deserialize_any(ConcurrencyVisitor)
     }
 
-    /// The same where there need not be one.
+    /// A number of seats that the settings may leave out.
     pub(in super::super) mod optional {
         use super::{Concurrency, Deserializer, Serializer};
 

@@ -28,11 +28,11 @@ pub enum ResponseFormat {
     Status,
     /// Problem details (RFC 9457).
     Problem,
-    /// As the API of `OpenAI` has it, which its clients understand.
+    /// Errors as the API of `OpenAI` has them, which its clients understand.
     OpenAi,
-    /// As the API of Anthropic has it, which its clients understand.
+    /// Errors as the API of Anthropic has them, which its clients understand.
     Anthropic,
-    /// As the API that a request is for has it: `OpenAI`'s, Anthropic's or Ollama's, by its path and headers.
+    /// Errors as the API that a request is for has them: `OpenAI`'s, Anthropic's or Ollama's, by its path and headers.
     Llm,
     /// A text of one's own.
     Template,

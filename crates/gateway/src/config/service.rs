@@ -25,7 +25,7 @@ pub struct ServiceConfig {
     /// What its upstreams get in place of `path`: with `/`, `path` is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_path: Option<String>,
-    /// Its upstream, or several: an address, or an object as in `upstreams`.
+    /// The upstream of the service, or several: an address, or an object as in `upstreams`.
     #[serde(deserialize_with = "upstreams")]
     pub upstream: Vec<UpstreamConfig>,
     /// How many seats it has: how many ordinary requests its upstreams can work on at a time, or `auto`. The default is that of the gateway.

@@ -50,7 +50,7 @@ impl ShadowConfig {
         ShadowSettings { concurrency: self.concurrency, borrowing: self.borrowing.map(Into::into) }
     }
 
-    /// The canary that it is besides, if it is one.
+    /// The settings of the canary, if the shadow is to be one too.
     pub(crate) fn canary(&self) -> Option<CanarySettings> {
         let ReturnIfConfig { rejected_percent, wait_p99 } = self.return_if;
         let bounds = CanaryBounds { rejected: rejected_percent / 100.0, wait_p99 };

@@ -44,9 +44,9 @@ pub(crate) struct ServicePool {
     pub(crate) llm: Arc<LlmService>,
     /// The path that replaces that of the service.
     pub(crate) replace_path: Option<Box<str>>,
-    /// Its upstreams in the settings, in their order.
+    /// The upstreams of the pool as the settings name them, in their order.
     pub(crate) sources: Vec<Arc<UpstreamSource>>,
-    /// All their addresses, in the same order.
+    /// All addresses of the upstreams, in the same order.
     pub(crate) upstreams: Vec<Arc<UpstreamTarget>>,
 }
 
@@ -99,7 +99,7 @@ impl Generation {
         flows: &FlowControls,
     ) -> Result<Vec<ServicePool>, TlsError> {
         let (mut new, mut pools) = (Vec::new(), Vec::new());
-        for pool in configured(config, flows) {
+        for pool in pools_of_settings(config, flows) {
             let before = before.and_then(|before| before.pools.iter().find(|known| known.service == pool.service));
             let mut sources = Vec::with_capacity(pool.upstreams.len());
             for (index, upstream) in pool.upstreams.iter().enumerate() {
@@ -127,12 +127,12 @@ impl Generation {
             });
         }
         look_up_all(new).await;
-        Ok(pools.into_iter().map(ServicePool::renewed).collect())
+        Ok(pools.into_iter().map(ServicePool::with_current_addresses).collect())
     }
 
-    /// The same with the addresses that upstreams have now.
-    pub(crate) fn renewed(&self) -> Self {
-        Self { pools: self.pools.iter().cloned().map(ServicePool::renewed).collect(), ..self.clone() }
+    /// The same settings with the addresses that upstreams have now.
+    pub(crate) fn with_current_addresses(&self) -> Self {
+        Self { pools: self.pools.iter().cloned().map(ServicePool::with_current_addresses).collect(), ..self.clone() }
     }
 
     /// All addresses of all upstreams.
@@ -194,7 +194,7 @@ impl Generation {
 }
 
 /// The pools of the settings: the services, and that of `upstreams`.
-fn configured<'a>(config: &'a Config, flows: &FlowControls) -> Vec<PoolConfig<'a>> {
+fn pools_of_settings<'a>(config: &'a Config, flows: &FlowControls) -> Vec<PoolConfig<'a>> {
     let mut pools: Vec<_> = (config.services.iter())
         .map(|(name, service)| PoolConfig {
             service: Some((&**name).into()),
@@ -222,8 +222,8 @@ impl ServicePool {
         self.service.as_deref().is_none_or(|service| service == DEFAULT_SERVICE)
     }
 
-    /// The same with the addresses that upstreams have now.
-    fn renewed(self) -> Self {
+    /// The same pool with the addresses that its upstreams have now.
+    fn with_current_addresses(self) -> Self {
         let upstreams = self.sources.iter().flat_map(|source| source.targets().to_vec()).collect();
         Self { upstreams, ..self }
     }

@@ -46,7 +46,7 @@ use crate::observe::metrics::GatewayMetrics;
 use crate::observe::spans::TracingError;
 use crate::observe::{Ended, Phase, Readiness};
 use crate::proxy::upstream::{compare_upstreams, follow_names};
-use crate::proxy::worker::{ClientQuotas, SharedByWorkers, Stage, WorkerThread};
+use crate::proxy::worker::{ClientQuotas, SharedByWorkers, WorkerStage, WorkerThread};
 use crate::sockets::{InheritedSockets, ListenSocket, Offer, SocketFile, TakeoverError};
 use crate::timeouts::Elapsed;
 use crate::tls::{TlsError, keep_fresh};
@@ -57,7 +57,7 @@ pub struct Gateway {
     flows: Arc<FlowControls>,
     readiness: Readiness,
     addresses: ListeningAddresses,
-    /// The files of the Unix sockets that it listens on.
+    /// The files of the Unix sockets that the gateway listens on.
     socket_files: Vec<SocketFile>,
     /// The sockets that a successor may take over, if there may be one.
     offered: Vec<ListenSocket>,
@@ -74,7 +74,7 @@ pub struct Gateway {
     shadow_task: Option<BackgroundTask>,
     /// The threads and tasks that wrote the access log or exported spans under earlier settings, and may not have ended.
     pub(crate) replaced: Vec<Ended>,
-    stage: watch::Sender<Stage>,
+    stage: watch::Sender<WorkerStage>,
     workers: Vec<WorkerThread>,
     /// Serves the admin endpoint.
     admin_pages: Vec<BackgroundTask>,
@@ -85,7 +85,7 @@ pub struct Gateway {
 /// How long the last log lines and spans under earlier settings are waited for when the gateway shuts down.
 const REPLACED_FLUSH_TIME: Duration = Duration::from_secs(5);
 
-/// A task beside the requests. It is aborted when this is dropped.
+/// A task beside the requests, which is aborted when its handle is dropped.
 #[derive(Debug)]
 pub(crate) struct BackgroundTask(pub(crate) JoinHandle<()>);
 
@@ -211,7 +211,7 @@ impl Gateway {
         Box::pin(Self::start_on(config, objects, InheritedSockets::default())).await
     }
 
-    /// The same on sockets of another process, where the settings name their addresses.
+    /// [`start`](Self::start) on sockets of another process, where the settings name their addresses.
     pub async fn start_on(
         config: Config,
         mut objects: Box<dyn ObjectSource>,
@@ -249,7 +249,7 @@ impl Gateway {
             clients: ClientQuotas::new(config.limits.connections_per_client(), config.limits.streams_per_client()),
             buffered: BufferedBytes::default(),
         });
-        let (stage, told) = watch::channel(Stage::Serving);
+        let (stage, told) = watch::channel(WorkerStage::Serving);
         let upstream_files = BackgroundTask(tokio::spawn(keep_fresh(generation.files().collect())));
         let limit_tasks = look_after_limits(&flows, &config);
         let (generations, followed) = watch::channel(generation);
@@ -327,12 +327,12 @@ impl Gateway {
         Arc::clone(&self.generations.borrow().config)
     }
 
-    /// Whether it wants more requests.
+    /// Whether the gateway wants more requests.
     pub fn readiness(&self) -> &Readiness {
         &self.readiness
     }
 
-    /// The addresses that it listens on, in the order of the configuration, with the ports that the system has chosen.
+    /// The addresses that the gateway listens on, in the order of the configuration, with the ports that the system has chosen.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses.for_clients
     }
@@ -342,7 +342,7 @@ impl Gateway {
         &self.addresses.for_envoy
     }
 
-    /// The Unix sockets that it listens on.
+    /// The Unix sockets that the gateway listens on.
     pub fn unix_sockets(&self) -> impl Iterator<Item = &Path> {
         self.socket_files.iter().map(SocketFile::path)
     }
@@ -371,7 +371,7 @@ impl Gateway {
         self.shared.connections.count()
     }
 
-    /// Stops: readiness turns false, then no connection is accepted any more, then it ends when the last request has, or
+    /// Shuts down: readiness turns false, then no connection is accepted any more. The future ends with the last request, or
     /// when the time for it is over.
     pub async fn drain(mut self) -> Drained {
         self.readiness.enter(Phase::Draining);
@@ -379,7 +379,7 @@ impl Gateway {
         tokio::time::sleep(notice).await;
         // Without its file, no other process can connect to a Unix socket.
         self.socket_files.clear();
-        self.stage.send_replace(Stage::Draining);
+        self.stage.send_replace(WorkerStage::Draining);
         fleet::give_back(self.flow());
         self.end().await
     }
@@ -389,16 +389,16 @@ impl Gateway {
         self.readiness.enter(Phase::Draining);
         self.socket_files.drain(..).for_each(SocketFile::leave);
         self.admin_pages.clear();
-        self.stage.send_replace(Stage::HandedOver);
+        self.stage.send_replace(WorkerStage::HandedOver);
         fleet::give_back(self.flow());
     }
 
-    /// Ends when the last request has, or when the time for it is over, after [`hand_over`](Self::hand_over).
+    /// Waits for the last request, or until the time for it is over, after [`hand_over`](Self::hand_over).
     pub async fn drain_rest(self) -> Drained {
         self.end().await
     }
 
-    /// Ends when the last request has, or when the time for it is over.
+    /// Waits for the last request, or until the time for it is over, and ends what runs beside the requests.
     async fn end(mut self) -> Drained {
         let timeouts = self.config().timeouts.clone();
         let all_ended = async {
@@ -408,7 +408,7 @@ impl Gateway {
         };
         let result = tokio::time::timeout(timeouts.drain, all_ended).await.map_err(|_| Elapsed);
         let requests_cut = if result.is_ok() { 0 } else { self.workers.iter().map(WorkerThread::requests).sum() };
-        self.stage.send_replace(Stage::Stopped);
+        self.stage.send_replace(WorkerStage::Stopped);
         for worker in &mut self.workers {
             if result.is_err() {
                 worker.ended().await;

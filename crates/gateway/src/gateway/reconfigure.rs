@@ -84,7 +84,7 @@ impl Gateway {
         self.replaced.extend(before.recorders().filter(is_replaced));
         self.generations.send_modify(|current| {
             // Addresses may have changed while the rest was opened.
-            *current = Arc::new(generation.renewed());
+            *current = Arc::new(generation.with_current_addresses());
             self.shared.metrics.set_upstreams(current.upstream_metrics());
         });
         self.shared.metrics.settings_applied();

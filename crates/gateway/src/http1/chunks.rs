@@ -10,13 +10,13 @@ use super::head_memory::HeadMemory;
 /// How far a chunked body has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chunks {
-    /// Before the line with the size of a chunk.
+    /// The line with the size of a chunk comes next.
     Size,
     /// Inside of a chunk, with so many bytes left.
     Data(u64),
     /// At the end of the line after a chunk.
     DataEnd,
-    /// After the last chunk.
+    /// The last chunk has been read; trailers come next.
     Trailers,
     /// At the end.
     Done,

@@ -55,7 +55,7 @@ impl<'a> Cutter<'a> {
         Self { original, copy: memory.copy(original) }
     }
 
-    /// The same bytes, of the copy.
+    /// The part of the copy that has the same bytes.
     pub(super) fn cut(&self, part: &[u8]) -> Bytes {
         let start = (part.as_ptr() as usize).saturating_sub(self.original.as_ptr() as usize);
         let end = (start + part.len()).min(self.copy.len());

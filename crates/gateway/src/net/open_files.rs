@@ -41,7 +41,7 @@ pub(super) fn has_waiting_connection(listener: &impl AsFd) -> bool {
 // === impl OpenFiles ===
 
 impl OpenFiles {
-    /// By the limit as it is now.
+    /// The number that the limit of the process allows now.
     pub(crate) fn of_process() -> Self {
         Self::of_limit(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
     }

@@ -79,7 +79,7 @@ impl Moment {
         }
     }
 
-    /// The same in nanoseconds.
+    /// The time of day at that instant, in nanoseconds.
     pub(super) fn unix_nanos(&self, instant: Instant) -> u64 {
         u64::try_from(self.since_epoch(instant).as_nanos()).unwrap_or(u64::MAX)
     }

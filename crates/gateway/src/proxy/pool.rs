@@ -43,7 +43,7 @@ pub(crate) struct WorkerPool {
     flow: WorkerFlow,
     /// The state of its language models, if it has any.
     pub(crate) llm: Arc<LlmService>,
-    /// The same for requests that Envoy forwards, if it asks this gateway.
+    /// The flow control of requests that Envoy forwards, if Envoy asks this gateway.
     pub(crate) held_flow: Option<HeldFlow>,
     pub(crate) upstreams: Upstreams,
     /// Whether it has upstreams in the settings.

@@ -44,20 +44,20 @@ pub(crate) struct RequestRecord {
     method: Method,
     uri: Uri,
     user: Option<Arc<User>>,
-    /// The service that it belongs to, if there are services.
+    /// The service that the request belongs to, if there are services.
     service: Option<Arc<str>>,
-    /// The namespace that it is about, which may name its flow.
+    /// The namespace that the request is about, which may name its flow.
     namespace: Option<Box<str>>,
     /// The request to a language model, if it is one.
     llm: Option<Arc<LlmRequest>>,
-    /// The headers that flow schemas ask for, as it has them.
+    /// The headers that flow schemas ask for, as the request has them.
     asked_headers: Vec<(Box<str>, Option<Box<str>>)>,
     class: Option<(Class, u32)>,
-    /// When it asked for a seat, got one, and gave it back.
+    /// When the request asked for a seat, got one, and gave it back.
     asked: Instant,
     started: Option<Instant>,
     ended: Option<Instant>,
-    /// The same by the clock of the flow control, if the request gets a line: what the flow control decided with.
+    /// The times of the request by the clock of the flow control, if the request gets a line: what the flow control decided with.
     seats: Option<LoggedSeats>,
     /// The status of the response, once there is one.
     status: Option<StatusCode>,
@@ -159,7 +159,7 @@ impl RequestRecord {
         })
     }
 
-    /// Envoy forwards the request, and asked what to do.
+    /// The request is one that Envoy forwards, and asks the gateway about.
     pub(crate) fn over_ext_proc(mut self: Box<Self>) -> Box<Self> {
         self.via = Some(EXT_PROC);
         self
@@ -276,7 +276,7 @@ impl RequestRecord {
         }
     }
 
-    /// This upstream sent no response, or not all of one, because of this.
+    /// This upstream sent no response, or not all of one, because of this failure.
     pub(super) fn note_upstream_failed(&mut self, upstream: &Upstream, failure: UpstreamFailure) {
         self.failed = Some((Arc::clone(&upstream.target), failure));
     }

@@ -50,7 +50,7 @@ struct Open {
 #[derive(Debug, Default)]
 struct Ahead {
     data: BytesMut,
-    /// How it has ended, if it has: with trailers or without, or not well.
+    /// How the body has ended, if it has: with trailers or without, or with an error.
     end: Option<Result<Option<HeaderMap>, BodyError>>,
     buffer: Option<HeldBuffer>,
 }
@@ -68,7 +68,7 @@ pub(crate) enum Reception {
 
 /// Why a body is received no further before its request asks for a seat.
 enum Received {
-    /// All that has to be received first has arrived.
+    /// Everything that has to be received first has arrived.
     Enough,
     /// The uploads of its client have more than their share of the buffers. The rest goes to the upstream as it comes.
     OverShare,
@@ -176,7 +176,7 @@ impl RequestBody {
         !is_there && !self.is_too_large()
     }
 
-    /// Waits until so much of the body has arrived, or as much as is buffered. From now on the client has to keep a least rate.
+    /// Waits until so much of the body has arrived, or as much as is buffered. The client has to send at the minimum rate from then on.
     pub(crate) async fn receive(&mut self, reception: Reception, connection: &Connection) -> Result<(), BodyError> {
         let worker = &connection.worker;
         let Some(open) = &mut self.0 else { return Ok(()) };
@@ -259,7 +259,7 @@ impl RequestBody {
         rest.filter(|_| open.has_length).map(|rest| rest + open.ahead.data.len() as u64)
     }
 
-    /// Whether it is known to be larger than it may be.
+    /// Whether the body is known to be larger than it may be.
     pub(crate) fn is_too_large(&self) -> bool {
         let Some(open) = &self.0 else { return false };
         // Bytes that were read ahead have been counted.

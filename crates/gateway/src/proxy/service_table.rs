@@ -18,7 +18,7 @@ pub(crate) struct ServiceTable {
 /// The paths of one service.
 #[derive(Debug)]
 struct PathEntry {
-    /// Without a slash at the end. Of one host, the longest is first.
+    /// The prefix of the path, without a slash at the end. Of one host, the longest is first.
     path: Box<str>,
     service: ServiceMatch,
 }
@@ -26,7 +26,7 @@ struct PathEntry {
 /// A service that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServiceMatch {
-    /// Its place in the settings.
+    /// The place of the service in the settings.
     pub(crate) index: usize,
     /// How long the path is that it was found by.
     pub(crate) path_len: usize,

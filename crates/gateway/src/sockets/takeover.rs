@@ -135,7 +135,7 @@ impl Offer {
                 };
                 let stream = stream.into_std()?;
                 let sockets = self.sockets.iter().map(ListenSocket::try_clone).collect::<io::Result<Vec<_>>>()?;
-                self.handing.insert(tokio::task::spawn_blocking(move || hand_over(stream, &sockets)))
+                self.handing.insert(tokio::task::spawn_blocking(move || send_to_successor(stream, &sockets)))
             }
         };
         let handed = handing.await;
@@ -169,7 +169,7 @@ impl TakeoverError {
 }
 
 /// Sends the sockets, and waits until the successor accepts connections.
-fn hand_over(mut stream: UnixStream, sockets: &[ListenSocket]) -> io::Result<UnixStream> {
+fn send_to_successor(mut stream: UnixStream, sockets: &[ListenSocket]) -> io::Result<UnixStream> {
     stream.set_nonblocking(false)?;
     set_patience(&stream, PATIENCE)?;
     ensure_same_user(&stream)?;

@@ -18,7 +18,7 @@ use slab::Slab;
 
 /// How often the timeouts are checked.
 const TICK: Duration = Duration::from_millis(50);
-/// By how many ticks the clock goes on at a time, at most.
+/// The clock goes on by so many ticks at a time, at most.
 const TICKS_AT_ONCE: u64 = 2;
 
 /// The timer of a worker.

@@ -16,9 +16,9 @@ pub(super) struct Cache<K, V> {
 
 /// The entries of one thread. No two shards are in the same cache line.
 #[repr(align(128))]
-struct Shard<K, V>(Mutex<Generations<K, V>>);
+struct Shard<K, V>(Mutex<CacheGenerations<K, V>>);
 
-struct Generations<K, V> {
+struct CacheGenerations<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,
 }
@@ -56,7 +56,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         self.shard().keep(key, value);
     }
 
-    fn shard(&self) -> MutexGuard<'_, Generations<K, V>> {
+    fn shard(&self) -> MutexGuard<'_, CacheGenerations<K, V>> {
         self.shards[SHARD.with(|shard| *shard)].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -64,7 +64,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
 impl<K, V> Default for Cache<K, V> {
     fn default() -> Self {
         let shards =
-            std::array::from_fn(|_| Shard(Mutex::new(Generations { young: HashMap::new(), old: HashMap::new() })));
+            std::array::from_fn(|_| Shard(Mutex::new(CacheGenerations { young: HashMap::new(), old: HashMap::new() })));
         Self { shards }
     }
 }
@@ -75,9 +75,9 @@ impl<K, V> std::fmt::Debug for Cache<K, V> {
     }
 }
 
-// === impl Generations ===
+// === impl CacheGenerations ===
 
-impl<K: Hash + Eq, V> Generations<K, V> {
+impl<K: Hash + Eq, V> CacheGenerations<K, V> {
     fn keep(&mut self, key: K, value: V) {
         if self.young.len() >= GENERATION_MAX {
             self.old = std::mem::take(&mut self.young);

@@ -13,7 +13,7 @@ use crate::users::Users;
 
 /// The fields of a line that have been read so far.
 #[derive(Debug, Default)]
-pub(super) struct Exchange<'a> {
+pub(super) struct LoggedExchange<'a> {
     start: Option<Instant>,
     end: Option<Instant>,
     /// A time with decimals is preferred to one without.
@@ -31,9 +31,9 @@ pub(super) struct Exchange<'a> {
 
 const TOO_MANY_REQUESTS: u16 = 429;
 
-// === impl Exchange ===
+// === impl LoggedExchange ===
 
-impl<'a> Exchange<'a> {
+impl<'a> LoggedExchange<'a> {
     /// Notes a value. An empty value or a dash counts as absent.
     pub(super) fn set(&mut self, field: LogField, value: Cow<'a, str>) -> Result<(), Damage> {
         if matches!(&*value, "" | "-") {

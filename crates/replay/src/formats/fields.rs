@@ -1,7 +1,7 @@
 //! Access logs of nginx and Envoy in JSON, whose members have the usual names.
 
 use super::Damage;
-use super::exchange::Exchange;
+use super::exchange::LoggedExchange;
 use super::field::LogField;
 use crate::json::Scanner;
 use crate::record::Record;
@@ -9,7 +9,7 @@ use crate::users::Users;
 
 pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, Damage> {
     let mut scanner = Scanner::new(line);
-    let mut exchange = Exchange::default();
+    let mut exchange = LoggedExchange::default();
     scanner.object(|name, scanner| {
         match LogField::of_member(name) {
             LogField::Other => scanner.skip()?,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::exchange::Exchange;
+use super::exchange::LoggedExchange;
 use super::field::LogField;
 use super::{Damage, quoted};
 use crate::record::Record;
@@ -114,7 +114,7 @@ impl Template {
         let text =
             std::str::from_utf8(line).map_err(|_| Damage::Invalid("the encoding"))?.trim_end_matches(['\r', '\n']);
         let mut rest = text.strip_prefix(&*self.start).ok_or(Damage::Form)?;
-        let mut exchange = Exchange::default();
+        let mut exchange = LoggedExchange::default();
         for (place, Value { field, header, after }) in self.values.iter().enumerate() {
             let is_last = place + 1 == self.values.len();
             let end = match (&**after, is_last) {

@@ -13,7 +13,7 @@ use evenkeel_fleet::{
 };
 
 use crate::auto_seats::AutoSettings;
-use crate::random::{Purpose, Random};
+use crate::random::{DrawPurpose, Random};
 use crate::server_settings::ServerSettings;
 use crate::simulator::Simulator;
 use crate::traffic::{Token, Traffic};
@@ -92,7 +92,7 @@ impl Exchange {
         let found = |auto: &AutoSettings| FoundSeats::unknown(auto.bounds.clone(), auto.start).learnt(auto.learnt);
         let settings = server.auto.as_ref().map_or(settings, |auto| settings.auto(found(auto)));
         let member = |number| {
-            let mut random = Random::stream(seed, "instances", number, Purpose::Messages);
+            let mut random = Random::stream(seed, "instances", number, DrawPurpose::Messages);
             let member = Member::new(settings, ProcessNonce(random.next()), None, random.next());
             FleetMember { member, allowed: Allowance::NONE, rates: Vec::new(), rates_at: 0, random }
         };

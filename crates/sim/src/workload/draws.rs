@@ -3,7 +3,7 @@
 use evenkeel_engine::time::{Nanos, SECOND};
 
 use super::{Arrivals, FlowGroup, RecordedRequest};
-use crate::random::{Purpose, Random};
+use crate::random::{DrawPurpose, Random};
 
 /// The arrivals and service times of one flow. They depend on the seed and on the name and number of the flow, and on nothing
 /// else: a client of a real server can draw the same.
@@ -25,10 +25,10 @@ impl Draws {
     pub fn new(seed: u64, group: &FlowGroup, number: u32) -> Self {
         let stream = |purpose| Random::stream(seed, &group.name, number, purpose);
         Self {
-            arrivals: stream(Purpose::Arrivals),
-            services: stream(Purpose::ServiceTimes),
-            costs: stream(Purpose::Costs),
-            retries: stream(Purpose::Retries),
+            arrivals: stream(DrawPurpose::Arrivals),
+            services: stream(DrawPurpose::ServiceTimes),
+            costs: stream(DrawPurpose::Costs),
+            retries: stream(DrawPurpose::Retries),
             arrivals_taken: 0,
             services_taken: 0,
         }

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 
 use evenkeel_api::Preset;
-use evenkeel_api::decode::{Manifest, Strictness};
 use evenkeel_engine::controller::Objects;
 use evenkeel_engine::time::{MILLISECOND, SECOND};
 use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
@@ -11,33 +10,15 @@ use evenkeel_sim::report::{FlowReport, Report};
 use evenkeel_sim::workload::Workload;
 use evenkeel_sim::{End, NewRequest, Outcome, Scenario, ServerSettings, Simulator, run};
 
+use crate::costed_objects::costed_objects;
+
 fn objects(annotations: &str) -> Objects {
     objects_told_apart(annotations, "{type: ByUser}")
 }
 
 /// With a distinguisher of its flows; `null`: all requests are one flow.
 pub(crate) fn objects_told_apart(annotations: &str, distinguisher: &str) -> Objects {
-    let text = format!(
-        "
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {{name: api, annotations: {{evenkeel.dev/queuing: per-flow}}}}
-spec: {{type: Limited, limited: {{nominalConcurrencyShares: 100, limitResponse: {{type: Queue, queuing: {{}}}}}}}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {{name: users, annotations: {{{annotations}}}}}
-spec:
-  matchingPrecedence: 100
-  priorityLevelConfiguration: {{name: api}}
-  distinguisherMethod: {distinguisher}
-  rules:
-  - subjects: [{{kind: Group, group: {{name: '*'}}}}]
-    nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]
-"
-    );
-    let manifest = Manifest::read("objects", text.as_bytes(), Strictness::Strict).unwrap();
-    manifest.entries.into_iter().map(|entry| entry.object).collect()
+    costed_objects(annotations, distinguisher, "{}")
 }
 
 fn simulate(annotations: &str, seconds: u32, flows: &str) -> Report {

@@ -4,6 +4,8 @@
 
 mod auto_seats;
 mod clients;
+#[path = "../costed_objects/mod.rs"]
+mod costed_objects;
 mod costs;
 mod examples;
 mod fleet;

@@ -9,13 +9,13 @@ use super::Outcome;
 use super::format::{META, META_FORMAT};
 
 /// Brings a file from one format to the next.
-pub(crate) type Step = fn(&WriteTransaction) -> Outcome<()>;
+pub(crate) type MigrationStep = fn(&WriteTransaction) -> Outcome<()>;
 
 /// The first step leads from format 1 to format 2, and so on.
-pub(crate) const STEPS: &[Step] = &[];
+pub(crate) const STEPS: &[MigrationStep] = &[];
 
 /// Takes the steps that a file of format `found` needs.
-pub(crate) fn migrate(database: &Database, found: u32, steps: &[Step]) -> Outcome<()> {
+pub(crate) fn migrate(database: &Database, found: u32, steps: &[MigrationStep]) -> Outcome<()> {
     let due = steps.get(found.saturating_sub(1) as usize..).unwrap_or_default();
     if due.is_empty() {
         return Ok(());
@@ -64,7 +64,7 @@ mod tests {
         (format, log.iter().unwrap().map(|row| row.unwrap().1.value().to_owned()).collect())
     }
 
-    const TWO_STEPS: &[Step] = &[|t| note(t, "1 to 2"), |t| note(t, "2 to 3")];
+    const TWO_STEPS: &[MigrationStep] = &[|t| note(t, "1 to 2"), |t| note(t, "2 to 3")];
 
     #[test]
     fn there_is_a_step_to_every_format_but_the_first() {
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_step_that_fails_leaves_the_file_in_its_old_format() {
         let database = file(1);
-        let steps: &[Step] = &[|t| note(t, "1 to 2"), |_| Err("no".into())];
+        let steps: &[MigrationStep] = &[|t| note(t, "1 to 2"), |_| Err("no".into())];
         migrate(&database, 1, steps).unwrap_err();
         assert_eq!(read(&database), (1, vec![]));
     }

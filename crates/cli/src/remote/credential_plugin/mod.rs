@@ -52,7 +52,7 @@ pub(crate) struct CredentialPlugin {
 /// Whether a plugin has the terminal while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PluginTerminal {
-    /// It may ask questions, and its messages are shown as they come.
+    /// The program may ask questions, and its messages are shown as they come.
     Shared,
     /// Something else is shown. Messages of the plugin are in the error if it fails.
     Withheld,

@@ -74,12 +74,12 @@ impl Promote {
         Ok(text)
     }
 
-    /// The same where the objects are those of an API.
+    /// Promotes a shadow whose objects are those of an API.
     async fn promote_in(&self, api: &Server, gateway: &Server) -> Result<String> {
         let Some(promotion) = ApiPromotion::read(api).await? else {
             bail!("no object of {} has the annotation `{MODE}: audit`; there is nothing to promote", api.url())
         };
-        // Once they govern there is no shadow any more, and what is left is to write them into their places.
+        // Once its objects govern there is no shadow any more, and what is left is to write the objects into their places.
         let mut text = if promotion.is_begun() { String::new() } else { summary(&shadows(gateway).await?) };
         if self.write {
             promotion.write(api).await?;

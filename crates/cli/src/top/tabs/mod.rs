@@ -36,7 +36,7 @@ pub(super) enum Scope<'a> {
 
 /// A row that can be explained.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Subject<'a> {
+pub(super) enum SelectedRow<'a> {
     Level(&'a Level),
     /// A flow, by its place in its level.
     Flow(&'a Level, usize),
@@ -94,12 +94,12 @@ impl Tab {
     }
 
     /// The subject of the selected row.
-    pub(super) fn subject(self, top: &Top) -> Option<Subject<'_>> {
+    pub(super) fn subject(self, top: &Top) -> Option<SelectedRow<'_>> {
         let frame = top.frame()?;
         let grid = self.grid(top);
         let keys: Vec<&str> = grid.rows.iter().map(|row| row.key.as_str()).collect();
         let key = *keys.get(top.selected(self, &keys)?)?;
-        let level = |name: &str| frame.level(name).map(Subject::Level);
+        let level = |name: &str| frame.level(name).map(SelectedRow::Level);
         match self {
             Self::Levels => level(key),
             Self::Flows | Self::Delays => flow_of(frame, key.split('\n').next()?),
@@ -139,8 +139,8 @@ fn flow_key(level: &Level, flow: &Flow) -> String {
     format!("{}\t{}\t{}", level.name, flow.schema, flow.distinguisher.replace('\n', " "))
 }
 
-fn flow_of<'a>(frame: &'a Frame, key: &str) -> Option<Subject<'a>> {
+fn flow_of<'a>(frame: &'a Frame, key: &str) -> Option<SelectedRow<'a>> {
     let level = frame.level(key.split('\t').next()?)?;
     let at = level.flows.iter().position(|flow| flow_key(level, flow) == key)?;
-    Some(Subject::Flow(level, at))
+    Some(SelectedRow::Flow(level, at))
 }

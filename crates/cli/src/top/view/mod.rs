@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use super::grid::Tone;
 use super::palette::Palette;
 use super::state::{Connection, Mode, Top};
-use super::tabs::{Scope, Subject, Tab};
+use super::tabs::{Scope, SelectedRow, Tab};
 use crate::terminal::{is_printable, printable};
 
 pub(super) use head::{diagnosis_tone, summary};
@@ -67,7 +67,7 @@ fn tabs(top: &Top, palette: Palette, area: Rect, buffer: &mut Buffer) -> u16 {
 fn tables(top: &Top, palette: Palette, area: Rect, buffer: &mut Buffer) {
     let grid = top.tab.grid(top);
     let level = match top.tab.subject(top) {
-        Some(Subject::Level(level)) if top.tab == Tab::Levels && buffer.area.height >= TALL => level,
+        Some(SelectedRow::Level(level)) if top.tab == Tab::Levels && buffer.area.height >= TALL => level,
         _ => {
             let keys: Vec<&str> = grid.rows.iter().map(|row| row.key.as_str()).collect();
             table::render(&grid, top.selected(top.tab, &keys), palette, area, buffer);

@@ -21,7 +21,7 @@ pub(super) struct Query {
 
 /// The height and width of a panel, and where it is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct PanelPlace {
     x: u64,
     y: u64,
     width: u64,
@@ -81,9 +81,9 @@ pub(super) fn variable_queries() -> Vec<String> {
     variables.map(|variable| text(&variable["query"], "query").to_owned()).collect()
 }
 
-// === impl Place ===
+// === impl PanelPlace ===
 
-impl Place {
+impl PanelPlace {
     fn of(panel: &Value) -> Self {
         let number = |name: &str| panel["gridPos"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {panel}"));
         Self { x: number("x"), y: number("y"), width: number("w"), height: number("h") }
@@ -104,12 +104,12 @@ fn the_dashboard_is_well_formed() {
     // An imported dashboard gets an id of its own.
     assert!(dashboard.get("id").is_none());
     let (mut ids, mut titles) = (BTreeSet::new(), BTreeSet::new());
-    let mut open: Vec<Place> = Vec::new();
+    let mut open: Vec<PanelPlace> = Vec::new();
     for (row, panels) in rows(&dashboard) {
         assert!(ids.insert(row["id"].as_u64().unwrap()), "{row}");
         let is_own = text(row, "title").ends_with("(Evenkeel only)");
         assert_eq!(row["collapsed"], is_own, "{}: a row that is empty on a kube-apiserver is collapsed", row["title"]);
-        let mut places = vec![Place::of(row)];
+        let mut places = vec![PanelPlace::of(row)];
         for panel in panels {
             let title = text(panel, "title");
             assert!(ids.insert(panel["id"].as_u64().unwrap()), "{title}: another panel has its id");
@@ -124,7 +124,7 @@ fn the_dashboard_is_well_formed() {
             for source in list(panel, "targets").iter().chain([panel]) {
                 assert_eq!(text(&source["datasource"], "uid"), "${datasource}", "{title}");
             }
-            places.push(Place::of(panel));
+            places.push(PanelPlace::of(panel));
         }
         for (index, place) in places.iter().enumerate() {
             assert!(place.x + place.width <= COLUMNS, "{}: {place:?}", row["title"]);

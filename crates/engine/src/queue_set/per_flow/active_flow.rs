@@ -37,7 +37,7 @@ pub(super) struct ActiveFlow {
 /// How long the requests of a flow hold their seats (PF-10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// None of them has ended.
+    /// No request of the flow has ended, so that its pace is not known.
     Unknown,
     /// A newcomer would not wait long for one of their seats.
     Quick,

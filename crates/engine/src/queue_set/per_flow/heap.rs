@@ -16,7 +16,7 @@ pub(super) struct FlowHeap {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeapEntry {
     pub(super) key: i64,
-    /// Of two with the same key, the lower one comes first. It wraps: right while the two are less than 2^31 apart.
+    /// Of two entries with the same key, the one with the lower tie comes first. Ties wrap: their order is right while they are less than 2^31 apart.
     pub(super) tie: u32,
     pub(super) flow: u32,
 }

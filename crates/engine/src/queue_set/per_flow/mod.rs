@@ -52,7 +52,7 @@ pub(super) struct PerFlow {
     /// The flows that wait and may take any seat, by their keys as of some time: a key only grows until the next event of its flow
     /// (PF-4).
     ready: FlowHeap,
-    /// The same for those that leave some seats to newcomers (PF-10).
+    /// The heap of the flows that leave some seats to newcomers (PF-10).
     held: FlowHeap,
     /// The flows that wait although they hold as many seats as they may (PF-11).
     full: FlowHeap,
@@ -178,7 +178,7 @@ impl PerFlow {
         self.newcomers.recount(held, flow.held());
     }
 
-    /// Which seats a flow may take for a request of so many.
+    /// Which seats a flow may take for a request of so many seats.
     #[inline]
     fn standing(&self, flow: &ActiveFlow, seats: u32) -> FlowStanding {
         if flow.running == 0 {
@@ -552,7 +552,7 @@ impl TurnOrder for PerFlow {
         let flow = self.flows.get_mut(queue);
         let held = flow.held();
         flow.resize(since, now, before.max_seats(), after.max_seats());
-        // Its pace stays: other seats say nothing about how long they are held.
+        // The pace of the flow stays: other seats say nothing about how long they are held.
         self.newcomers.recount(held, flow.held());
         self.update(queue);
     }

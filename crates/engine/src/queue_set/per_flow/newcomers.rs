@@ -24,7 +24,7 @@ pub(super) struct Newcomers {
     nominal: i64,
     /// The seats that all flows hold.
     in_use: i64,
-    /// Of these, the seats of flows that have to leave some free.
+    /// The seats in use by flows that have to leave some free.
     slow_in_use: i64,
     /// The mean time for which slow requests held their seats, in nanoseconds; `None` until one has ended.
     slow_hold: Option<u64>,

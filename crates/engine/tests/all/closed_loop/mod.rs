@@ -49,7 +49,7 @@ pub(crate) struct ClosedLoop {
     todo: BinaryHeap<Reverse<(Nanos, u64, Todo)>>,
     todos: u64,
     random: u64,
-    told: Told,
+    told: LevelEffects,
     report: Report,
 }
 
@@ -74,7 +74,7 @@ enum Todo {
 }
 
 #[derive(Default)]
-struct Told {
+struct LevelEffects {
     started: Vec<RequestId>,
     epoch_advances: usize,
     /// The names of requests, by slot.
@@ -85,7 +85,7 @@ impl ClosedLoop {
     pub(crate) fn new(config: QueueSetConfig, clients: Vec<Client>, horizon: Nanos, seed: u64) -> Self {
         let report = Report { clients: vec![Served::default(); clients.len()], epoch_advances: 0 };
         let level = Level::new(config, Instant::from_nanos(0));
-        let told = Told::default();
+        let told = LevelEffects::default();
         Self { clients, horizon, level, todo: BinaryHeap::new(), todos: 0, random: seed | 1, told, report }
     }
 
@@ -193,7 +193,7 @@ impl ClosedLoop {
     }
 }
 
-impl Effects<Call> for Told {
+impl Effects<Call> for LevelEffects {
     fn started(&mut self, id: RequestId, _call: &mut Call) {
         self.started.push(id);
     }

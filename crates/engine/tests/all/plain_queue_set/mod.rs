@@ -6,7 +6,7 @@
 mod dispatch;
 mod state;
 
-pub(crate) use state::State;
+pub(crate) use state::QueueSetState;
 
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::borrowing::DemandIntegrator;
@@ -14,7 +14,7 @@ use evenkeel_engine::deal::Dealer;
 use evenkeel_engine::queue_set::{Counters, Mode, Phase, QueueSetConfig, Rejection};
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos};
 
-use crate::queue_set_events::{Outcome, Told};
+use crate::queue_set_events::{Outcome, SideEffects};
 
 /// FQ-5
 const G: Nanos = 3 * MILLISECOND;
@@ -42,7 +42,7 @@ pub(crate) struct PlainQueueSet {
     queues_made: usize,
     counters: Counters,
     demand: DemandIntegrator,
-    told: Told,
+    told: SideEffects,
 }
 
 /// FQ-8
@@ -91,7 +91,7 @@ impl PlainQueueSet {
             queues_made: 0,
             counters: Counters::default(),
             demand: DemandIntegrator::new(now),
-            told: Told::default(),
+            told: SideEffects::default(),
         };
         set.install(config);
         set
@@ -223,7 +223,7 @@ impl PlainQueueSet {
     }
 
     /// What has been brought about since this was last asked.
-    pub(crate) fn told(&mut self) -> Told {
+    pub(crate) fn told(&mut self) -> SideEffects {
         std::mem::take(&mut self.told)
     }
 

@@ -7,7 +7,7 @@ use evenkeel_engine::{SeatSeconds, WorkEstimate};
 use super::{PlainQueueSet, Queue};
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct State {
+pub(crate) struct QueueSetState {
     r: SeatSeconds,
     robin: i64,
     placed: u64,
@@ -25,7 +25,7 @@ pub(crate) struct State {
     requests: Vec<(usize, Phase, Option<usize>, WorkEstimate)>,
 }
 
-impl State {
+impl QueueSetState {
     /// Of the indexed queue set.
     pub(crate) fn of(set: &mut QueueSet<usize>) -> Self {
         let demand = *set.demand_mut();
@@ -53,7 +53,7 @@ impl State {
 }
 
 impl PlainQueueSet {
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> QueueSetState {
         let view = |queue: &Queue| {
             let waiting = || queue.fifo.iter().map(|&number| &self.requests[number]);
             let view = QueueView {
@@ -68,7 +68,7 @@ impl PlainQueueSet {
             (view, queue.fifo.clone())
         };
         let requests = self.requests.iter().enumerate();
-        State {
+        QueueSetState {
             r: SeatSeconds::from_units(self.r),
             robin: self.robin,
             placed: self.enqueues,

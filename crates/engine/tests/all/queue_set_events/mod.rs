@@ -76,7 +76,7 @@ pub(crate) enum Outcome {
 
 /// What an event brought about besides.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct SideEffects {
     pub(crate) started: Vec<usize>,
     pub(crate) blocked: Vec<usize>,
     pub(crate) epochs: Vec<bool>,
@@ -120,11 +120,11 @@ impl Driven {
     }
 
     /// Lets it happen so long after the last event. What changes nothing takes no time.
-    pub(crate) fn apply(&mut self, after: Nanos, action: Action) -> (Outcome, Told) {
+    pub(crate) fn apply(&mut self, after: Nanos, action: Action) -> (Outcome, SideEffects) {
         let before = self.now;
         self.now = before + after;
         let now = self.now;
-        let mut told = Told::default();
+        let mut told = SideEffects::default();
         let outcome = match action {
             Action::Arrive { hash, work } => self.arrive(hash, work, &mut told),
             Action::End(end, number) => {
@@ -170,7 +170,7 @@ impl Driven {
         (outcome, told)
     }
 
-    fn arrive(&mut self, hash: u64, work: WorkEstimate, told: &mut Told) -> Outcome {
+    fn arrive(&mut self, hash: u64, work: WorkEstimate, told: &mut SideEffects) -> Outcome {
         let number = self.ledger.len();
         let (entry, outcome) = match self.set.arrive(self.now, hash, work, number, told) {
             // Starts are noted when they are told.
@@ -210,7 +210,7 @@ fn ended(payload: Option<usize>) -> (Outcome, Option<usize>) {
     (if payload.is_some() { Outcome::Ended } else { Outcome::Nothing }, payload)
 }
 
-impl Effects<usize> for Told {
+impl Effects<usize> for SideEffects {
     fn started(&mut self, _id: RequestId, payload: &mut usize) {
         self.started.push(*payload);
     }

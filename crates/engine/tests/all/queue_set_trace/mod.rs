@@ -51,7 +51,7 @@ pub(crate) struct Event {
     #[serde(default)]
     panic: bool,
     defect: Option<String>,
-    st: Option<State>,
+    st: Option<TracedState>,
 }
 
 #[derive(Deserialize, Debug)]
@@ -84,7 +84,7 @@ enum Op {
 }
 
 #[derive(Deserialize)]
-struct State {
+struct TracedState {
     #[serde(rename = "R")]
     r: String,
     rr: i64,
@@ -202,7 +202,7 @@ impl Replay {
         comparison
     }
 
-    fn compare_state(&self, state: &State, comparison: &mut SideBySide) {
+    fn compare_state(&self, state: &TracedState, comparison: &mut SideBySide) {
         let set = &self.set;
         comparison.same("R", &*state.r, &*set.virtual_time().units().to_string());
         comparison.same("round robin", &state.rr, &set.robin().expect("shuffle-sharded queues"));
@@ -282,7 +282,7 @@ impl Replay {
         actual
     }
 
-    fn note_queues(&mut self, state: &State) {
+    fn note_queues(&mut self, state: &TracedState) {
         if state.full {
             self.recorded_queues.clear();
         }

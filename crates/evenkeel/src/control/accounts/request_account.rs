@@ -81,12 +81,12 @@ impl RequestAccount {
         self.state().expect_anew(expected?)
     }
 
-    /// Its response begins: if it does not come to its end, the request teaches nothing.
+    /// The response to the request begins: if the response does not come to its end, the request teaches nothing.
     pub(crate) fn begin_response(&self) {
         self.is_unfinished.store(true, Ordering::Relaxed);
     }
 
-    /// Its response has come to its end.
+    /// The response to the request has come to its end.
     pub(crate) fn end_response(&self) {
         self.is_unfinished.store(false, Ordering::Relaxed);
     }

@@ -80,7 +80,7 @@ impl SchemaAccounts {
         self.learnt().expected(class)
     }
 
-    /// The same for explanations: it does not count as a use of the class.
+    /// What is expected of a class, for explanations: it does not count as a use of the class.
     pub(crate) fn peek(&self, class: &CostClass) -> Option<Expectation> {
         self.learnt().peek(class)
     }

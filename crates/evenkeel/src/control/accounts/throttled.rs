@@ -49,7 +49,7 @@ pub(crate) struct Throttled {
 pub(crate) struct ThrottledRequest {
     pub(crate) user: Arc<User>,
     pub(crate) info: RequestInfo<'static>,
-    /// Its flow, as it was classified.
+    /// The flow of the request, as the request was classified.
     pub(crate) distinguisher: Box<str>,
     pub(crate) flow_hash: u64,
     pub(crate) index: usize,

@@ -35,13 +35,13 @@ pub struct CanarySettings {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CanaryError {
-    /// Its objects cannot be used.
+    /// The objects of the canary cannot be used.
     #[error(transparent)]
     Objects(#[from] InvalidObjects),
     /// The part of the flows is not from 1 to 99 percent.
     #[error("a canary has from 1 to 99 percent of the flows, not {0}")]
     Percent(u8),
-    /// The number of seats was not set: it changes by itself.
+    /// The number of seats was not set: with a limit that finds itself, it changes all the time.
     #[error("a canary needs a number of seats that is set; set `concurrency` to a number, outside of a fleet")]
     SeatsNotSet,
     /// There are fewer seats than both configurations need.
@@ -186,7 +186,7 @@ impl FlowControlShared {
         }
     }
 
-    /// The same with how many canaries have returned by themselves.
+    /// The state of the canary, and how many canaries have returned by themselves.
     #[cfg(feature = "metrics")]
     pub(crate) fn canary_state_and_returns(&self) -> Option<(CanaryState, u64)> {
         let state = self.canary_state()?;

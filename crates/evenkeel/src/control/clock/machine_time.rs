@@ -21,7 +21,7 @@ struct Anchor {
     rate: u64,
     /// For how many ticks the anchor may be used: none unless two comparisons in a row found the same rate.
     window: u64,
-    /// The same for a clock that follows tokio's time.
+    /// The window of a clock that follows tokio's time.
     tokio_window: u64,
 }
 

@@ -3,7 +3,7 @@
 /// The upper bounds of a histogram's buckets. A value that equals a bound is below it.
 #[derive(Debug)]
 pub(crate) struct Bounds<const N: usize> {
-    /// In the unit in which values are observed.
+    /// The bounds, in the unit in which values are observed.
     pub(crate) values: [i64; N],
     /// How many of these make one of the unit that is shown.
     pub(crate) per_unit: f64,

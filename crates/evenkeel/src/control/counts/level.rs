@@ -20,7 +20,7 @@ use crate::control::long_running::LongRunningCount;
 /// The numbers of a level. They outlive the level (OB-7).
 #[derive(Debug)]
 pub(crate) struct LevelMetrics {
-    /// By the number that [`series`](Self::series) gave out. Nothing is ever removed.
+    /// The series of flow schemas, by the numbers that [`series`](Self::series) gave out. None is ever removed.
     pub(crate) series: Vec<Series>,
     /// The numbers of series, by the names of the schemas: there may be thousands, and each is looked up at every change.
     numbers: HashMap<Arc<str>, u32>,

@@ -24,7 +24,7 @@ pub(crate) struct ServerMetrics {
 /// The counts of the whole server, as metrics show them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerSample {
-    /// In the order of [`CROWD_KINDS`].
+    /// The ratios of each kind of request, in the order of [`CROWD_KINDS`].
     pub(crate) ratios: [RatioHistogram<15>; 4],
     /// The most in the last full second, in that order.
     pub(crate) peaks: [i64; 4],

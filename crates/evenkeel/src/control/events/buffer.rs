@@ -2,7 +2,7 @@
 
 use evenkeel_engine::time::Instant;
 
-use super::event::{Event, EventKind, LevelNumbers, Subject};
+use super::event::{Event, EventKind, EventSubject, LevelNumbers};
 
 /// The events of a level that have not been handed on yet.
 #[derive(Debug, Default)]
@@ -25,13 +25,13 @@ pub(crate) const BACKLOG_MAX: usize = 4 * BATCH;
 impl EventBuffer {
     /// Appends an event, whose numbers come when the call [ends](Self::end_call).
     #[inline]
-    pub(crate) fn push(&mut self, at: Instant, subject: Subject, kind: EventKind) {
+    pub(crate) fn push(&mut self, at: Instant, subject: EventSubject, kind: EventKind) {
         self.append(Event::new(at, subject, kind, LevelNumbers::default()));
     }
 
     /// Appends the only event of a call. The level is like this afterwards.
     #[inline]
-    pub(crate) fn push_only(&mut self, at: Instant, subject: Subject, kind: EventKind, level: LevelNumbers) {
+    pub(crate) fn push_only(&mut self, at: Instant, subject: EventSubject, kind: EventKind, level: LevelNumbers) {
         self.append(Event::new(at, subject, kind, LevelNumbers { is_last: true, ..level }));
         self.open_from = self.events.len();
     }

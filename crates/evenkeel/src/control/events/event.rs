@@ -27,7 +27,7 @@ pub struct Event {
 
 /// Which request an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Subject {
+pub(crate) struct EventSubject {
     pub(crate) id: RequestId,
     /// The number of its flow schema in the level.
     pub(crate) series: u32,
@@ -41,7 +41,7 @@ pub enum RunEnd {
     /// The service has done what was asked, as far as anybody knows.
     #[default]
     Done,
-    /// Its client has left before there was a response: nobody knows whether the service would have done it.
+    /// The client has left before there was a response: nobody knows whether the service would have done it.
     Left,
     /// The request has [failed](crate::Permit::mark_failed): its time says little about the service.
     Failed,
@@ -250,8 +250,8 @@ impl EventKind {
 
 impl Event {
     #[inline]
-    pub(crate) fn new(at: Instant, subject: Subject, kind: EventKind, level: LevelNumbers) -> Self {
-        let Subject { id, series, seats } = subject;
+    pub(crate) fn new(at: Instant, subject: EventSubject, kind: EventKind, level: LevelNumbers) -> Self {
+        let EventSubject { id, series, seats } = subject;
         Self { at, id, series, seats, kind, level }
     }
 
@@ -291,9 +291,9 @@ impl Event {
     }
 }
 
-// === impl Subject ===
+// === impl EventSubject ===
 
-impl Subject {
+impl EventSubject {
     /// The level itself.
     pub(crate) const LEVEL: Self = Self { id: RequestId::NONE, series: u32::MAX, seats: 0 };
 }

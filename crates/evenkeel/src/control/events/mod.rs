@@ -28,6 +28,6 @@ mod listener;
 
 pub(crate) use buffer::{BACKLOG_MAX, BATCH, EventBuffer};
 pub use event::{CostKind, Event, EventKind, LevelNumbers, RunEnd};
-pub(crate) use event::{NO_QUEUE, Subject};
+pub(crate) use event::{EventSubject, NO_QUEUE};
 pub use listener::{Arrival, ArrivalListener, Listener};
 pub(crate) use listener::{ArrivalsTo, Listeners, MakeListener};

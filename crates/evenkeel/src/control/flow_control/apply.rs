@@ -100,12 +100,12 @@ impl FlowControl {
         control.controller.check_seats(objects, seats.unwrap_or_else(|| control.controller.server_limit()))
     }
 
-    /// The same on a server with so many seats.
+    /// [`check_objects`](Self::check_objects) for a server with so many seats.
     pub fn check_objects_with(&self, objects: &Objects, seats: u32) -> Result<(), TooFewSeats> {
         self.shared.control().controller.check_seats(objects, seats.into())
     }
 
-    /// The same for the objects that it follows, on a server with so many seats.
+    /// [`check_objects`](Self::check_objects) for the objects in effect, on a server with so many seats.
     pub fn check_server_concurrency(&self, seats: u32) -> Result<(), TooFewSeats> {
         let control = self.shared.control();
         control.controller.check_seats(control.controller.objects(), seats.into())

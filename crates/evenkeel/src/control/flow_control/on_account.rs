@@ -13,7 +13,6 @@ use super::FlowControl;
 use crate::control::accounts::{Passed, RequestAccount, SchemaAccounts, Taken, Throttled, ThrottledRequest, Wait};
 use crate::control::admit::{ArrivalOutcome, Waiting};
 use crate::control::cost_source::{Costing, RouteCost};
-use crate::control::rejected::Rejected;
 use crate::control::request::{Details, Incoming, Patience};
 use crate::control::reused_box::ReusedBox;
 use crate::control::snapshot::Destination;
@@ -73,17 +72,17 @@ impl FlowControl {
             }
         }
         let mut account = account(taken);
-        let place = self.enter(request, class, destination, work, &mut account);
-        if matches!(place, Some(ArrivalOutcome::Rejected(_)) | None) {
+        let outcome = self.enter(request, class, destination, work, &mut account);
+        if matches!(outcome, Some(ArrivalOutcome::Rejected(_)) | None) {
             // The request was rejected, or comes here again.
             accounts.give_back(taken, destination.upkeep.clock.now());
         }
-        if place.is_none()
+        if outcome.is_none()
             && let Some(account) = &mut account
         {
             request.costing.keep_meter(account.meter.take());
         }
-        place
+        outcome
     }
 
     fn reject_over_rate<E: Fn(&LevelInfo) -> WorkEstimate>(
@@ -108,11 +107,8 @@ impl FlowControl {
         if let Some(times) = request.times {
             times.note_arrival(now);
         }
-        request.note_rejected(now);
-        self.tell_of_arrival(request, class, work, level, Err(reason), now);
-        trace::rejected(class.schema, work, reason);
         let advice = over_rate_advice(over.conforms_at - now);
-        let mut rejected = Rejected::new(reason, advice, work.max_seats(), None, destination);
+        let mut rejected = self.reject(request, class, destination, work, (reason, advice), now);
         rejected.rate = Some(rate.rate);
         Some(ArrivalOutcome::Rejected(Box::new(rejected)))
     }
@@ -221,21 +217,21 @@ impl Throttled {
             costing: Costing::again(RouteCost::new(request.unit.as_ref(), request.route), &meter),
         };
         let class = request.class(&self.destination);
-        let place = match (late, &self.accounts.rate) {
+        let outcome = match (late, &self.accounts.rate) {
             (Some(conforms_at), Some(rate)) => {
                 let over = (rate, OverRate { conforms_at });
                 self.flow_control.reject_over_rate(&incoming, &class, &self.destination, work, over)
             }
             _ => self.flow_control.enter(&incoming, &class, &self.destination, work, &mut account),
         };
-        let place = place.unwrap_or_else(|| {
+        let outcome = outcome.unwrap_or_else(|| {
             // The level is gone, and the request is classified anew by what is left of it.
             incoming.costing.keep_meter(account.as_mut().and_then(|account| account.meter.take()));
             self.flow_control.take_in(&incoming)
         });
-        if matches!(place, ArrivalOutcome::Rejected(_)) {
+        if matches!(outcome, ArrivalOutcome::Rejected(_)) {
             self.accounts.give_back(self.taken, now);
         }
-        Some(place)
+        Some(outcome)
     }
 }

@@ -14,7 +14,7 @@ use crate::control::clock::nanos;
 use crate::control::core::LevelCore;
 use crate::control::ledger::LevelGrants;
 use crate::control::level::Level;
-use crate::control::revocation::Ticket;
+use crate::control::revocation::RevocationTicket;
 
 /// The requests that may be told to end, and their levels.
 #[derive(Default)]
@@ -22,7 +22,7 @@ struct Revocable {
     levels: Vec<RevocableLevel>,
     requests: Vec<RevocableRequest>,
     /// The tickets of the requests, in the same order.
-    tickets: Vec<Arc<Ticket>>,
+    tickets: Vec<Arc<RevocationTicket>>,
 }
 
 // === impl FlowControl ===
@@ -108,7 +108,7 @@ fn claim(core: &mut LevelCore, now: Instant, after: Nanos) -> Option<i64> {
 // === impl Revocable ===
 
 impl Revocable {
-    fn add(&mut self, level: &Level, tickets: Vec<(RequestId, Arc<Ticket>)>, now: Instant) {
+    fn add(&mut self, level: &Level, tickets: Vec<(RequestId, Arc<RevocationTicket>)>, now: Instant) {
         if tickets.is_empty() {
             return;
         }

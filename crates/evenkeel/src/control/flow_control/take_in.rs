@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use evenkeel_engine::digest::Query;
+use evenkeel_engine::drain::Advice;
 use evenkeel_engine::queue_set::{Arrival, Rejection, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Attributes, Classification, LevelInfo, WorkEstimate};
@@ -38,7 +39,7 @@ impl FlowControl {
         self.admit_request(FlowRequest::new(attributes).work(work))
     }
 
-    /// The same for a request about which there is more to say.
+    /// [`admit`](Self::admit) for a request about which there is more to say than attributes and work.
     pub fn admit_request<'a, W: EstimateWork>(&'a self, request: FlowRequest<'a, W>) -> Admit<'a, W> {
         Admit::new(self, request)
     }
@@ -49,7 +50,7 @@ impl FlowControl {
         self.arrive_request(FlowRequest::new(attributes).work(work))
     }
 
-    /// The same for a request about which there is more to say.
+    /// [`arrive`](Self::arrive) for a request about which there is more to say than attributes and work.
     #[expect(clippy::needless_pass_by_value, reason = "a request arrives once")]
     pub fn arrive_request<W: EstimateWork>(&self, request: FlowRequest<'_, W>) -> Arrived {
         Arrived::new(self.take_in_request(&request))
@@ -82,8 +83,8 @@ impl FlowControl {
     pub(crate) fn take_in<E: Fn(&LevelInfo) -> WorkEstimate>(&self, request: &Incoming<'_, E>) -> ArrivalOutcome {
         loop {
             // A level that is gone by the time its lock is taken was in a configuration that is gone too.
-            if let Some(place) = self.try_admit(request) {
-                return place;
+            if let Some(outcome) = self.try_admit(request) {
+                return outcome;
             }
             // The thread that removed the level holds this lock until the next configuration is in place.
             drop(self.shared.control());
@@ -144,16 +145,8 @@ impl FlowControl {
             core.refuse(now, mark, class.flow(), work, reason);
             drop(core);
             let advice = level.listeners().retry.advise_long_running();
-            request.note_rejected(now);
-            self.tell_of_arrival(request, class, work, level, Err(reason), now);
-            trace::rejected(class.schema, work, reason);
-            return Some(ArrivalOutcome::Rejected(Box::new(Rejected::new(
-                reason,
-                advice,
-                work.max_seats(),
-                None,
-                destination,
-            ))));
+            let rejected = self.reject(request, class, destination, work, (reason, advice), now);
+            return Some(ArrivalOutcome::Rejected(Box::new(rejected)));
         }
         let wait_limit = request.patience.limit(self.shared.wait_limit_of(&class.schema.level), self.shared.preset);
         let wait_until = now + wait_limit;
@@ -169,12 +162,9 @@ impl FlowControl {
                     long_running.leave();
                 }
                 let (advice, waiting) = level.advise();
-                request.note_rejected(now);
                 wakers.wake();
-                self.tell_of_arrival(request, class, work, level, Err(reason), now);
-                trace::rejected(class.schema, work, reason);
-                let mut rejected = Rejected::new(reason, advice, work.max_seats(), number(queue), destination);
-                rejected.position = u32::try_from(waiting + 1).ok();
+                let mut rejected = self.reject(request, class, destination, work, (reason, advice), now);
+                (rejected.queue, rejected.position) = (number(queue), u32::try_from(waiting + 1).ok());
                 return Some(ArrivalOutcome::Rejected(Box::new(rejected)));
             }
         };
@@ -213,11 +203,27 @@ impl FlowControl {
         })
     }
 
+    /// Reports that a request is rejected when it arrives, and makes the error for its caller. No lock is held.
+    pub(super) fn reject<E: Fn(&LevelInfo) -> WorkEstimate>(
+        &self,
+        request: &Incoming<'_, E>,
+        class: &Classification<'_>,
+        destination: &Arc<Destination>,
+        work: WorkEstimate,
+        (reason, advice): (Rejection, Advice),
+        now: Instant,
+    ) -> Rejected {
+        request.note_rejected(now);
+        self.tell_of_arrival(request, class, work, &destination.level, Err(reason), now);
+        trace::rejected(class.schema, work, reason);
+        Rejected::new(reason, advice, work.max_seats(), None, destination)
+    }
+
     /// Reports the arrival of a request to the attribution, the shadow, the recorder and the listener of arrivals. Nearly always
     /// none of them wants to know. No lock is held.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that what would be told is not put together for nobody")]
-    pub(super) fn tell_of_arrival<E: Fn(&LevelInfo) -> WorkEstimate>(
+    fn tell_of_arrival<E: Fn(&LevelInfo) -> WorkEstimate>(
         &self,
         request: &Incoming<'_, E>,
         class: &Classification<'_>,

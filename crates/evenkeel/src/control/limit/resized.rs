@@ -58,14 +58,14 @@ mod tests {
     use evenkeel_engine::time::Instant;
 
     use super::*;
-    use crate::control::events::{EventKind, LevelNumbers, RunEnd, Subject};
+    use crate::control::events::{EventKind, EventSubject, LevelNumbers, RunEnd};
 
     /// CO-4, AL-11: seats that change count for as long as each of them was held.
     #[test]
     fn co_4_each_number_of_seats_counts_for_its_own_time() {
         let (mut resized, id) = (ResizedRequests::default(), RequestId::NONE);
         let event = |at, seats, kind| {
-            Event::new(Instant::from_nanos(at), Subject { id, series: 0, seats }, kind, LevelNumbers::default())
+            Event::new(Instant::from_nanos(at), EventSubject { id, series: 0, seats }, kind, LevelNumbers::default())
         };
         let end = |at, seats, ran| {
             event(at, seats, EventKind::Finished { ran, lingers: false, is_watch: false, end: RunEnd::Done })

@@ -31,7 +31,7 @@ pub struct LimitState {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct LimitStep {
-    /// Its number: each has one more than the one before.
+    /// The number of the decision: each has one more than the one before.
     pub number: u64,
     /// How long ago it happened.
     pub ago: Duration,

@@ -62,7 +62,7 @@ impl Family<'_> {
         self.0.encode_family(&NamedLabels { flow_control, labels })?.encode_counter::<NoLabelSet, _, u64>(&count, None)
     }
 
-    /// The same for a counter that is not a whole number.
+    /// Writes a counter that is not a whole number.
     pub(super) fn float_count(
         &mut self,
         flow_control: Option<FlowName<'_>>,

@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// Both ends of connections of both kinds.
+    /// A TCP connection and one of Unix sockets: both ends of each.
     async fn pairs() -> Vec<(Socket, Socket)> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

@@ -34,7 +34,7 @@ pub async fn serve(listener: TcpListener, pages: Router) {
     serve_on(listener.into(), pages).await;
 }
 
-/// The same on a socket of either kind.
+/// Serves the pages on a TCP or Unix socket.
 pub(crate) async fn serve_on(listener: Listener, pages: Router) {
     let slots = Arc::<Slots>::default();
     let mut acceptor = Acceptor::new(listener);

@@ -9,7 +9,7 @@ use crate::observe::frame::{Delay, Flow, FlowCost, Level, rounded};
 /// A frame has so many flows and delays in all; levels that come first take what they need.
 const FLOWS_MAX: usize = 60;
 const DELAYS_MAX: usize = 160;
-/// And one level no more than these.
+/// So many flows and delays of one level, at most.
 const FLOWS_OF_LEVEL: usize = 12;
 const DELAYS_OF_LEVEL: usize = 64;
 
@@ -59,7 +59,7 @@ fn of_level(known: &LevelFlows, flows_max: usize, delays_max: usize) -> (Vec<Flo
     let mut present: Vec<&evenkeel::status::FlowUsage> = known.flows.iter().filter(is_present).collect();
     present.sort_by_key(|usage| Reverse((usage.now.seats_now, usage.now.waiting_now)));
     present.truncate(flows_max.div_ceil(2));
-    // So are those that cost the most, whatever seats they hold.
+    // The flows that cost the most are shown too, whatever seats they hold.
     let mut dearest: Vec<&evenkeel::status::FlowUsage> =
         known.flows.iter().filter(|usage| !usage.costs.is_empty()).collect();
     dearest.sort_by(|a, b| cost_of(b).total_cmp(&cost_of(a)));

@@ -46,7 +46,7 @@ pub struct Fleet {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct FleetChange {
-    /// Its number: each has one more than the one before.
+    /// The number of the change: each has one more than the one before.
     pub number: u64,
     /// When, in milliseconds since 1970.
     pub time_ms: u64,

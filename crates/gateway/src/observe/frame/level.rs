@@ -147,7 +147,7 @@ pub struct Schema {
     /// The requests that it matched in the interval, per second.
     #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub rate: f64,
-    /// The rate of its flows, if they have one.
+    /// The rate of the flows of the schema, if they have one.
     #[serde(skip_serializing_if = "is_default")]
     pub flow_rate: Option<FlowRate>,
 }

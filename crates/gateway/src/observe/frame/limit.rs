@@ -50,7 +50,7 @@ pub struct Limit {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Step {
-    /// Its number: each has one more than the one before.
+    /// The number of the decision: each has one more than the one before.
     pub number: u64,
     /// When, in milliseconds since 1970.
     pub time_ms: u64,

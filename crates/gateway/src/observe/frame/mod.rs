@@ -115,7 +115,7 @@ pub struct Server {
     /// The requests that arrive per second, lately.
     #[serde(skip_serializing_if = "is_default")]
     pub demand: f64,
-    /// The same as it usually was in the minutes before; `None` if that is not known.
+    /// The demand as it usually was in the minutes before; `None` if that is not known.
     #[serde(skip_serializing_if = "is_default")]
     pub demand_before: Option<f64>,
     /// The limit, if it finds itself.

@@ -40,7 +40,7 @@ pub struct Upstream {
     /// The mean time from a request to the beginning of its response, lately; `None` if there was no response.
     #[serde(skip_serializing_if = "is_default")]
     pub latency_ms: Option<f64>,
-    /// The same as it usually was in the minutes before; `None` if that is not known.
+    /// The latency as it usually was in the minutes before; `None` if that is not known.
     #[serde(skip_serializing_if = "is_default")]
     pub latency_before_ms: Option<f64>,
     /// Since when the latency has been different from before, in milliseconds since 1970, if it is.

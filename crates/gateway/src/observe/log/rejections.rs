@@ -59,7 +59,7 @@ pub struct DeniedRequest<'a> {
 
 /// The treatment of one rejection.
 #[derive(Debug, PartialEq, Eq)]
-enum Turn {
+enum LogTreatment {
     /// The rejection gets its line, after one about those that were only counted, if there are any.
     Told { others: u64 },
     /// The rejection is counted, and gets no line.
@@ -86,7 +86,7 @@ impl RejectionLog {
 
     /// A request was rejected. The request is only looked at if it gets a line.
     pub fn rejected<'a>(&self, request: impl FnOnce() -> RejectedRequest<'a>) {
-        if let Turn::Told { others } = self.turn(self.start.elapsed().as_secs()) {
+        if let LogTreatment::Told { others } = self.treatment_in(self.start.elapsed().as_secs()) {
             tell_of(others);
             let request = request();
             tracing::warn!(
@@ -105,7 +105,7 @@ impl RejectionLog {
 
     /// A request was not authenticated. The request is only looked at if it gets a line.
     pub fn denied<'a>(&self, request: impl FnOnce() -> DeniedRequest<'a>) {
-        if let Turn::Told { others } = self.turn(self.start.elapsed().as_secs()) {
+        if let LogTreatment::Told { others } = self.treatment_in(self.start.elapsed().as_secs()) {
             tell_of(others);
             let request = request();
             tracing::warn!(
@@ -125,7 +125,7 @@ impl RejectionLog {
         tell_of(self.untold.swap(0, Ordering::Relaxed));
     }
 
-    fn turn(&self, second: u64) -> Turn {
+    fn treatment_in(&self, second: u64) -> LogTreatment {
         let (now, per_second) = (second << 32, self.per_second.load(Ordering::Relaxed));
         let is_new = |written: u64| written >> 32 < second;
         let before = self.written.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |written| {
@@ -137,11 +137,11 @@ impl RejectionLog {
         });
         match before {
             // The first line of a second has a word about those of the seconds before.
-            Ok(before) if is_new(before) => Turn::Told { others: self.untold.swap(0, Ordering::Relaxed) },
-            Ok(_) => Turn::Told { others: 0 },
+            Ok(before) if is_new(before) => LogTreatment::Told { others: self.untold.swap(0, Ordering::Relaxed) },
+            Ok(_) => LogTreatment::Told { others: 0 },
             Err(_) => {
                 self.untold.fetch_add(1, Ordering::Relaxed);
-                Turn::Counted
+                LogTreatment::Counted
             }
         }
     }
@@ -168,15 +168,27 @@ mod tests {
     #[test]
     fn so_many_a_second_are_told_and_the_rest_are_counted() {
         let log = log(2);
-        let turns: Vec<_> = [0, 0, 0, 0, 1, 1, 1, 7].map(|second| log.turn(second)).into_iter().collect();
-        let told = |others| Turn::Told { others };
-        assert_eq!(turns, [told(0), told(0), Turn::Counted, Turn::Counted, told(2), told(0), Turn::Counted, told(1)]);
+        let turns: Vec<_> = [0, 0, 0, 0, 1, 1, 1, 7].map(|second| log.treatment_in(second)).into_iter().collect();
+        let told = |others| LogTreatment::Told { others };
+        assert_eq!(
+            turns,
+            [
+                told(0),
+                told(0),
+                LogTreatment::Counted,
+                LogTreatment::Counted,
+                told(2),
+                told(0),
+                LogTreatment::Counted,
+                told(1)
+            ]
+        );
     }
 
     #[test]
     fn with_a_limit_of_none_all_are_counted() {
         let log = log(0);
-        assert!((0..5).all(|second| log.turn(second) == Turn::Counted));
+        assert!((0..5).all(|second| log.treatment_in(second) == LogTreatment::Counted));
         assert_eq!(log.untold.load(Ordering::Relaxed), 5);
     }
 
@@ -188,7 +200,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for number in 0..10_000_u64 {
-                        if let Turn::Told { others } = log.turn(number / 2500) {
+                        if let LogTreatment::Told { others } = log.treatment_in(number / 2500) {
                             told.fetch_add(1 + others, Ordering::Relaxed);
                         }
                     }

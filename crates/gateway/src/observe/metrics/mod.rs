@@ -78,7 +78,7 @@ pub enum UpstreamFailure {
 struct GatewayCounters {
     workers: Box<[Counters]>,
     objects_applied: AtomicU64,
-    /// For the dashboard, which takes them.
+    /// Changes of objects, until the dashboard takes them.
     object_changes: Mutex<BTreeSet<ObjectChange>>,
     objects_refused: AtomicU64,
     /// Whether the latest objects were refused.
@@ -225,7 +225,7 @@ impl GatewayMetrics {
         self.0.workers.len()
     }
 
-    /// These are the upstreams from now on.
+    /// Replaces the upstreams whose counters are shown.
     pub(crate) fn set_upstreams(&self, upstreams: MetricsOfUpstreams) {
         self.0.upstreams.store(Arc::new(upstreams));
     }
@@ -282,7 +282,7 @@ impl GatewayMetrics {
         (count(&self.0.objects_refused), count(&self.0.settings_applied))
     }
 
-    /// Shows all of them in a registry.
+    /// Shows all counters in a registry.
     pub fn register(&self, registry: &mut Registry) {
         registry.register_collector(Box::new(collector::GatewayCollector(self.clone())));
     }
@@ -349,7 +349,7 @@ impl WorkerMetrics {
         self.add(|worker| &worker.abandoned);
     }
 
-    /// The upstream is done with such a request, or it has been given up.
+    /// The upstream is done with a request whose client has left, or the request has been given up.
     pub fn abandoned_request_ended(&self) {
         self.add(|worker| &worker.abandoned_ended);
     }

@@ -363,7 +363,7 @@ fn scheme(is_tls: bool) -> &'static str {
     if is_tls { "https" } else { "http" }
 }
 
-/// As much of a text as fits.
+/// The beginning of a text, as much as fits.
 fn clipped(text: &str, bytes_max: usize) -> &str {
     let mut end = text.len().min(bytes_max);
     while !text.is_char_boundary(end) {

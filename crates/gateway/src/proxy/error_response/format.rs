@@ -29,7 +29,7 @@ pub(crate) enum ErrorFormat {
     Problem,
     OpenAi,
     Anthropic,
-    /// As the API of each request has it.
+    /// Errors as the API of each request has them.
     Llm,
     Template(Box<Template>),
 }

@@ -218,7 +218,7 @@ impl Failure {
 // === impl ErrorResponses ===
 
 impl ErrorResponses {
-    /// As the settings say, which have been checked.
+    /// Makes responses as the settings say, which have been checked.
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             format: ErrorFormat::new(&config.responses, config.preset).unwrap_or(ErrorFormat::Problem),

@@ -29,7 +29,7 @@ use crate::timeouts::{IdleTimeout, Timeout, UploadProgress};
 /// A request on its way to an upstream.
 pub(super) struct Attempts {
     pub(super) connection: Rc<Connection>,
-    /// Its service under the settings that were in effect when it got its seat.
+    /// The service of the request, under the settings that were in effect when it got its seat.
     pub(super) pool: Rc<WorkerPool>,
     pub(super) exchange: Rc<Exchange>,
     pub(super) parts: Parts,

@@ -23,7 +23,7 @@ pub(super) async fn run(client: Wire, upstream: Wire, worker: &Rc<Worker>, stall
     between(client.input.freeze(), stream, upstream, worker, stall).await;
 }
 
-/// The same for a client behind another kind of stream, from which these bytes have been read already.
+/// Copies bytes between an upstream and a client behind any kind of stream, from which these bytes have been read already.
 pub(super) async fn between(
     client_first: Bytes,
     client: impl AsyncRead + AsyncWrite,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use http::StatusCode;
 
 use super::error::{self, GrpcStatus};
-use super::health::{Condition, FULL_SHARE, Purpose, Served, Unanswered};
+use super::health::{Condition, FULL_SHARE, RequestPurpose, Served, Unanswered};
 use super::{Http2Stream, Upstream, UpstreamTarget};
 use crate::config::Config;
 use crate::http1::BufferPool;
@@ -23,7 +23,7 @@ pub(crate) struct Upstreams {
     all: Vec<Rc<Upstream>>,
     /// The index of the worker.
     worker: usize,
-    /// How many requests there have been.
+    /// How many requests have been given an upstream.
     turns: Cell<usize>,
     /// The sum of all weights, and the least of them.
     weight: u64,
@@ -35,16 +35,16 @@ pub(crate) struct Upstreams {
 pub(crate) struct Picked {
     pub(crate) upstream: Rc<Upstream>,
     index: usize,
-    purpose: Cell<Purpose>,
+    purpose: Cell<RequestPurpose>,
     /// Whether a request was sent that waits for a response.
     is_waiting: Cell<bool>,
-    /// Whether it is compared with others.
+    /// Whether the upstream is compared with others.
     is_one_of_many: bool,
     /// When the request was sent, if its latency is measured.
     started: Cell<Option<Instant>>,
 }
 
-/// Counts a request that an upstream works on, until this is dropped.
+/// A request in the count of those that an upstream works on. Dropping it takes the request out of the count.
 #[derive(Debug)]
 struct CountedInFlight {
     upstream: Rc<Upstream>,
@@ -99,7 +99,7 @@ impl Upstreams {
         Self::of(all, self.worker, self.turns.get())
     }
 
-    /// Closes the idle connections to those that are not among these any more.
+    /// Closes the idle connections to upstreams that are not among these successors any more.
     pub(crate) fn close_missing_from(&self, successors: Option<&Self>) {
         for upstream in &self.all {
             let stays = |successors: &Self| successors.all.iter().any(|other| Rc::ptr_eq(other, upstream));
@@ -114,7 +114,7 @@ impl Upstreams {
         self.all.iter().for_each(|upstream| upstream.pool.prune());
     }
 
-    /// Whether one of them may be sent gRPC calls over HTTP/2.
+    /// Whether one of the upstreams may be sent gRPC calls over HTTP/2.
     pub(crate) fn may_speak_http2(&self) -> bool {
         self.all.iter().any(|upstream| upstream.may_speak_http2())
     }
@@ -127,16 +127,16 @@ impl Upstreams {
         self.best(0..self.all.len()).unwrap_or_else(|| Picked::new(&self.all[0], 0, self.all.len()))
     }
 
-    /// Another upstream, for a request that those given have refused.
+    /// Another upstream, for a request that the upstreams tried so far have refused.
     pub(crate) fn pick_other(&self, tried: &[usize]) -> Option<Picked> {
         self.best((0..self.all.len()).filter(|index| !tried.contains(index)))
     }
 
-    /// The best of these. Upstreams that fail are a choice too, the last one: a request may find that they respond again.
+    /// The best of these candidates. Upstreams that fail are a choice too, the last one: a request may find that they respond again.
     fn best(&self, candidates: impl Iterator<Item = usize>) -> Option<Picked> {
         let (now, turn) = (Instant::now(), self.turns.get().wrapping_add(1));
         self.turns.set(turn);
-        let mut best: Option<(Rank, usize)> = None;
+        let mut best: Option<(UpstreamRank, usize)> = None;
         for index in candidates {
             let upstream = &self.all[index];
             let (target, credit) = (&upstream.target, self.earn(upstream));
@@ -144,13 +144,13 @@ impl Upstreams {
             let rank = match target.health.condition(now) {
                 Condition::Due if target.health.begin_trial(now) => {
                     let picked = Picked::new(upstream, index, self.all.len());
-                    picked.purpose.set(Purpose::Trial);
+                    picked.purpose.set(RequestPurpose::Trial);
                     return Some(picked);
                 }
-                Condition::Well(share) if is_within(share, turn) => Rank::Well(cost(), credit),
-                Condition::Well(_) => Rank::Returning(cost(), credit),
-                Condition::Due => Rank::Due,
-                Condition::Out(since) => Rank::Out(since),
+                Condition::Well(share) if is_within(share, turn) => UpstreamRank::Well(cost(), credit),
+                Condition::Well(_) => UpstreamRank::Returning(cost(), credit),
+                Condition::Due => UpstreamRank::Due,
+                Condition::Out(since) => UpstreamRank::Out(since),
             };
             if best.is_none_or(|(found, _)| rank < found) {
                 best = Some((rank, index));
@@ -185,7 +185,7 @@ impl Upstreams {
 /// How good a choice an upstream is, the best first: by its load, then by its turn. Of those that are all out of the rotation it
 /// is the one whose failure is the longest ago.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+enum UpstreamRank {
     Well(u64, Reverse<i64>),
     /// The share of the upstream is small as yet, and this request is not in it.
     Returning(u64, Reverse<i64>),
@@ -207,7 +207,7 @@ impl Picked {
         Self {
             upstream: Rc::clone(upstream),
             index,
-            purpose: Cell::new(Purpose::Service),
+            purpose: Cell::new(RequestPurpose::Service),
             is_waiting: Cell::new(false),
             is_one_of_many: of > 1,
             started: Cell::new(None),
@@ -227,7 +227,7 @@ impl Picked {
             target.metrics.errored(upstream.worker);
         }
         self.settle();
-        let change = target.health.note_response(served, self.purpose.replace(Purpose::Service));
+        let change = target.health.note_response(served, self.purpose.replace(RequestPurpose::Service));
         let elapsed = upstream.stopwatch.stop(self.started.take());
         if self.is_one_of_many {
             target.announce(change, upstream.worker);
@@ -245,7 +245,7 @@ impl Picked {
         let (upstream, target) = (&self.upstream, &self.upstream.target);
         target.metrics.unanswered(upstream.worker);
         self.settle();
-        let purpose = self.purpose.replace(Purpose::Service);
+        let purpose = self.purpose.replace(RequestPurpose::Service);
         let change = target.health.note_unanswered(unanswered, purpose, Instant::now());
         if self.is_one_of_many {
             target.announce(change, upstream.worker);
@@ -257,7 +257,7 @@ impl Picked {
     pub(crate) fn patience(&self) -> Option<Duration> {
         let patience = if self.is_one_of_many { self.upstream.target.health.patience()? } else { return None };
         // A probe costs its client that time, and only has to show that the upstream responds at all.
-        Some(if self.purpose.get() == Purpose::Trial { patience / 2 } else { patience })
+        Some(if self.purpose.get() == RequestPurpose::Trial { patience / 2 } else { patience })
     }
 
     /// Whether the upstream is silent while others respond.
@@ -265,7 +265,7 @@ impl Picked {
         self.upstream.target.health.is_silent()
     }
 
-    /// The request that was sent waits no more.
+    /// The request that was sent no longer waits for a response.
     fn settle(&self) {
         if self.is_waiting.replace(false) {
             self.upstream.target.metrics.settled(self.upstream.worker);
@@ -290,7 +290,7 @@ impl Picked {
 impl Drop for Picked {
     fn drop(&mut self) {
         self.settle();
-        if self.purpose.get() == Purpose::Trial {
+        if self.purpose.get() == RequestPurpose::Trial {
             self.upstream.target.health.abandon_trial();
         }
     }
@@ -299,7 +299,7 @@ impl Drop for Picked {
 // === impl InFlight ===
 
 impl InFlight {
-    /// Keeps the request's place on a connection for as long.
+    /// Keeps the request's place on a connection for as long as the upstream works on the request.
     pub(crate) fn on(self, stream: Http2Stream) -> Self {
         Self { _stream: Some(stream), ..self }
     }

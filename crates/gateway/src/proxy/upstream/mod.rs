@@ -54,12 +54,12 @@ use pool::Pool;
 /// An upstream, or one address of it, as all workers share it.
 #[derive(Debug)]
 pub(crate) struct UpstreamTarget {
-    /// Where connections to it go.
+    /// Where connections to the target go.
     location: UpstreamLocation,
     /// The host of the upstream without the brackets of IPv6, or the path of its socket; and its port.
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
-    /// Its name for people: host and port as they are in URLs, or its socket. The address of a name includes the name.
+    /// The name of the target for people: host and port as they are in URLs, or its socket. The address of a name includes the name.
     pub(crate) name: String,
     /// The host of requests that have none of their own.
     pub(crate) authority: String,
@@ -105,7 +105,7 @@ pub(crate) struct Upstream {
     buffer_pool: Rc<BufferPool>,
     config: Arc<Config>,
     stopwatch: Stopwatch,
-    /// Its credit for taking turns with others that have equally much to do.
+    /// The credit of the upstream, for taking turns with others that have equally much to do.
     credit: Cell<i64>,
     /// Limits how often each kind of failure gets a line.
     warnings: RefCell<[Throttle; UpstreamFailure::ALL.len()]>,
@@ -184,7 +184,7 @@ impl UpstreamTarget {
         UpstreamCounts { asked, waiting, served, failed: errors + self.metrics.attempts_unanswered() }
     }
 
-    /// Logs and counts a change of its health, beside other upstreams. A worker has noticed it.
+    /// Logs and counts a change of the health of the upstream, beside other upstreams. A worker has noticed it.
     fn announce(&self, change: Option<Change>, worker: usize) {
         let upstream = &self.name;
         match change {
@@ -271,13 +271,13 @@ impl Upstream {
         }
     }
 
-    /// The request with this id has failed because of it, in this way.
+    /// The request with this id has failed because of the upstream, in this way.
     pub(crate) fn note_failed(&self, failure: UpstreamFailure, id: &HeaderValue, error: &dyn fmt::Display) {
         self.target.metrics.failed(self.worker, failure);
         self.warn(failure, id, error);
     }
 
-    /// Logs that it has failed, unless there was such a line a moment ago.
+    /// Logs that the upstream has failed, unless there was such a line a moment ago.
     pub(crate) fn warn(&self, failure: UpstreamFailure, id: &HeaderValue, error: &dyn fmt::Display) {
         if self.warnings.borrow_mut()[failure as usize].may_log() {
             let (upstream, kind) = (&self.target.name, failure.as_str());
@@ -286,7 +286,7 @@ impl Upstream {
         }
     }
 
-    /// Whether these settings are the same for its connections.
+    /// Whether these settings are the same for connections to the upstream.
     fn is_as_in(&self, config: &Config) -> bool {
         let of = |config: &Config| {
             let timeouts = &config.timeouts;

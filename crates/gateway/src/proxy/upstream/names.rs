@@ -41,7 +41,7 @@ async fn follow_one(source: Arc<UpstreamSource>, generations: watch::Sender<Arc<
         tokio::time::sleep(source.pause()).await;
         if source.look_up().await {
             generations.send_modify(|generation| {
-                *generation = Arc::new(generation.renewed());
+                *generation = Arc::new(generation.with_current_addresses());
                 metrics.set_upstreams(generation.upstream_metrics());
             });
         }

@@ -37,7 +37,7 @@ struct Lookups {
 /// The outcome of the last lookup.
 #[derive(Debug, Default)]
 struct LastLookup {
-    /// How many have failed in a row.
+    /// How many lookups have failed in a row.
     failures: u32,
     /// How long the addresses are good for.
     pause: Duration,
@@ -90,7 +90,7 @@ impl UpstreamSource {
         Arc::new(UpstreamTarget::new(&self.config, place, self.tls.clone(), &self.gateway, self.workers))
     }
 
-    /// Whether the settings say the same of it.
+    /// Whether these settings say the same of the upstream.
     pub(crate) fn is_as_in(&self, config: &UpstreamConfig, gateway: &Config) -> bool {
         self.config == *config && self.gateway.health == gateway.health && self.gateway.dns == gateway.dns
     }
@@ -100,7 +100,7 @@ impl UpstreamSource {
         self.targets.load_full()
     }
 
-    /// Whether it is given by a name, which is looked up.
+    /// Whether the upstream is given by a name, which is looked up.
     pub(crate) fn has_name(&self) -> bool {
         self.lookups.is_some()
     }
@@ -109,7 +109,7 @@ impl UpstreamSource {
         self.tls.as_ref()
     }
 
-    /// The counts of its lookups, if there are any.
+    /// The counts of the lookups of its name, if it is given by one.
     pub(crate) fn lookup_metrics(&self) -> Option<LookupMetrics> {
         self.lookups.as_ref().map(|lookups| lookups.metrics.clone())
     }

@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 
 use super::counts::MeteredConnection;
-use super::thread::{ConnectionGuard, Stage};
+use super::thread::{ConnectionGuard, WorkerStage};
 use super::{ListenerRules, Spoken, Worker};
 use crate::identity::{Peer, Transport};
 use crate::net::proxy_protocol::{NoHeader, read_header};
@@ -40,13 +40,15 @@ pub(super) async fn accept_all(
     (listener, is_kept): (Listener, bool),
     rules: Arc<ListenerRules>,
     connection_guard: ConnectionGuard,
-    mut stage: watch::Receiver<Stage>,
+    mut stage: watch::Receiver<WorkerStage>,
 ) {
     let mut acceptor = Acceptor::new(listener);
     let stage = loop {
         let accepted = tokio::select! {
             biased;
-            stage = stage.wait_for(|stage| *stage != Stage::Serving) => break stage.map_or(Stage::Stopped, |stage| *stage),
+            stage = stage.wait_for(|stage| *stage != WorkerStage::Serving) => {
+                break stage.map_or(WorkerStage::Stopped, |stage| *stage)
+            }
             accepted = acceptor.accept() => accepted,
         };
         worker = worker.latest();
@@ -55,7 +57,7 @@ pub(super) async fn accept_all(
             Accepted::NoDescriptor(stream) => refuse(&worker, stream, rules.tls.as_deref()),
         }
     };
-    if is_kept || stage == Stage::HandedOver {
+    if is_kept || stage == WorkerStage::HandedOver {
         return;
     }
     // Clients believe that connections in the queue are open: they are served too, while no others join them.

@@ -27,7 +27,7 @@ pub(crate) struct ClientQuotas {
 #[derive(Debug, Clone)]
 pub(crate) struct ClientQuota(Rc<OfConnection>);
 
-/// A connection to a hosted service, whose requests may run on any thread. It is counted until this is dropped.
+/// A connection to a hosted service, whose requests may run on any thread. It is counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct HostedConnection {
     clients: Arc<ClientQuotas>,
@@ -45,11 +45,11 @@ enum HostedOwner {
     Proxy,
 }
 
-/// A stream of HTTP/2. It is counted until this is dropped.
+/// A stream of HTTP/2. It is counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenStream(ClientQuota);
 
-/// A gRPC call that has a seat and has sent no message. It is counted until this is dropped.
+/// A gRPC call that has a seat and has sent no message. It is counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct SilentCall(ClientQuota);
 
@@ -96,7 +96,7 @@ impl ClientQuotas {
         })
     }
 
-    /// Each client may have so many from now on. What is open stays.
+    /// Each client may have so many connections and streams from now on. Those that are open stay.
     pub(crate) fn set_limits(&self, connections_max: usize, streams_max: usize) {
         self.connections_max.store(connections_max, Ordering::Relaxed);
         self.streams_max.store(streams_max, Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl ClientQuotas {
         }))
     }
 
-    /// The same for a hosted service.
+    /// Opens a connection to a hosted service.
     pub(crate) fn open_hosted(self: &Arc<Self>, address: IpAddr, is_trusted_proxy: bool) -> Option<HostedConnection> {
         let owner = if is_trusted_proxy {
             HostedOwner::Proxy

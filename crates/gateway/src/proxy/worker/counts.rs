@@ -9,11 +9,11 @@ use crate::observe::metrics::WorkerMetrics;
 #[derive(Debug, Default)]
 pub(crate) struct Connections(AtomicUsize);
 
-/// How many requests one worker has. Others only look, so that the count does not travel between cores.
+/// How many requests one worker has. Other threads only read it, so that the count does not travel between cores.
 #[derive(Debug, Default)]
 pub(crate) struct RunningRequests(AtomicUsize);
 
-/// A connection. It is gone when this is dropped.
+/// A connection in the count. Dropping it takes the connection out of the count.
 #[derive(Debug)]
 pub(crate) struct OpenConnection(Arc<Connections>);
 
@@ -21,14 +21,14 @@ pub(crate) struct OpenConnection(Arc<Connections>);
 #[derive(Debug)]
 pub(crate) struct MeteredConnection(WorkerMetrics);
 
-/// A request whose response has not been sent to its end. Dropping this ends it.
+/// A request whose response has not been sent to its end. Dropping it takes the request out of the count.
 #[derive(Debug)]
 pub(crate) struct RunningRequest(Arc<RunningRequests>);
 
 // === impl Connections ===
 
 impl Connections {
-    /// Another connection, unless there are so many already.
+    /// Counts another connection, unless there are so many already.
     pub(crate) fn open(self: &Arc<Self>, connections_max: usize) -> Option<OpenConnection> {
         let before = self.0.fetch_add(1, Ordering::Relaxed);
         let opened = OpenConnection(Arc::clone(self));

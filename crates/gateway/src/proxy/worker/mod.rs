@@ -37,7 +37,7 @@ pub(crate) use client_quota::{ClientQuota, ClientQuotas, HostedConnection, OpenS
 pub(crate) use counts::{Connections, RunningRequest, RunningRequests};
 pub(crate) use listener::{ListenerRules, Listening, Spoken};
 pub(crate) use on_worker::OnWorker;
-pub(crate) use thread::{Stage, WorkerThread};
+pub(crate) use thread::{WorkerStage, WorkerThread};
 
 /// The state that all workers share.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub(crate) struct Worker {
     pub(crate) tracer: Option<Rc<Tracer>>,
     /// The services behind the gateway.
     pub(crate) pools: WorkerPools,
-    /// How often the settings had changed when it took over.
+    /// How often the settings had changed when this generation began.
     generation: u64,
     lasting: Rc<Lasting>,
 }
@@ -90,18 +90,18 @@ pub(crate) struct Lasting {
     pub(crate) abandoned: Rc<Abandoned>,
     pub(crate) service_times: Rc<ServiceTimes>,
     is_draining: Cell<bool>,
-    /// Whether it has ended, and cuts off the requests that it still has.
+    /// Whether the worker has ended, and cuts off the requests that it still has.
     pub(crate) is_stopped: Rc<Cell<bool>>,
     /// When the worker may log a warning again.
     quiet_until: Cell<u64>,
-    generations: Generations,
+    generations: WorkerGenerations,
 }
 
 /// The generations of a worker. The thread keeps the latest alive; requests and connections keep those that they began with.
 #[derive(Debug, Default)]
-struct Generations {
+struct WorkerGenerations {
     latest: Cell<u64>,
-    /// The latest is the last.
+    /// The generations in their order: the latest is the last.
     workers: RefCell<Vec<Weak<Worker>>>,
 }
 
@@ -149,7 +149,7 @@ impl Worker {
             is_draining: Cell::default(),
             is_stopped: Rc::default(),
             quiet_until: Cell::default(),
-            generations: Generations::default(),
+            generations: WorkerGenerations::default(),
             timer,
         });
         (Self::begin(lasting, generation, None), abandoned_work)
@@ -184,7 +184,7 @@ impl Worker {
         worker
     }
 
-    /// Whether the settings have changed since.
+    /// Whether the settings have changed since this generation began.
     #[inline]
     pub(crate) fn is_outdated(&self) -> bool {
         self.generation != self.generations.latest.get()
@@ -264,9 +264,9 @@ impl Deref for Worker {
     }
 }
 
-// === impl Generations ===
+// === impl WorkerGenerations ===
 
-impl Generations {
+impl WorkerGenerations {
     fn begin(&self, worker: &Rc<Worker>) {
         self.latest.set(worker.generation);
         self.workers.borrow_mut().push(Rc::downgrade(worker));

@@ -17,12 +17,12 @@ use crate::proxy::upstream::check_upstreams;
 
 /// The stage that the workers are told to enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum WorkerStage {
     /// The workers accept connections.
     Serving,
     /// The workers end what they have begun.
     Draining,
-    /// The same, and another process accepts connections on their sockets.
+    /// The workers end what they have begun, and another process accepts connections on their sockets.
     HandedOver,
     /// The workers end at once.
     Stopped,
@@ -31,12 +31,12 @@ pub(crate) enum Stage {
 /// A worker's thread.
 #[derive(Debug)]
 pub(crate) struct WorkerThread {
-    /// None once it has been received: a receiver must not be polled after that.
+    /// Fires when the thread ends. None once that has been received: a receiver must not be polled after that.
     ended: Option<oneshot::Receiver<()>>,
     requests: Arc<RunningRequests>,
 }
 
-/// The connections of one worker. Every clone but the first is one.
+/// Counts the connections of one worker: every clone but the first stands for a connection.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionGuard {
     _last: Rc<NotifyWhenLast>,
@@ -57,7 +57,7 @@ impl WorkerThread {
         shared: Arc<SharedByWorkers>,
         listening: Vec<Listening>,
         generations: watch::Receiver<Arc<Generation>>,
-        stage: watch::Receiver<Stage>,
+        stage: watch::Receiver<WorkerStage>,
     ) -> io::Result<Self> {
         let (ending, ended) = oneshot::channel();
         let requests = Arc::<RunningRequests>::default();
@@ -67,14 +67,14 @@ impl WorkerThread {
                 Ok(runtime) => runtime.block_on(run(index, &shared, counted, listening, generations, stage)),
                 Err(error) => tracing::error!(%error, "cannot start a worker"),
             }
-            // If this fails, nobody waits for it any more.
+            // If this fails, nobody waits for the end of the worker any more.
             let _ = ending.send(());
         };
         thread::Builder::new().name(format!("evenkeel-{index}")).spawn(run)?;
         Ok(Self { ended: Some(ended), requests })
     }
 
-    /// How many requests it is serving.
+    /// How many requests the worker is serving.
     pub(crate) fn requests(&self) -> usize {
         self.requests.count()
     }
@@ -95,7 +95,7 @@ async fn run(
     requests: Arc<RunningRequests>,
     listening: Vec<Listening>,
     mut generations: watch::Receiver<Arc<Generation>>,
-    mut stage: watch::Receiver<Stage>,
+    mut stage: watch::Receiver<WorkerStage>,
 ) {
     let settings = Arc::clone(&generations.borrow_and_update());
     let (worker, abandoned_work) = Worker::new(index, shared, &settings, requests);
@@ -121,8 +121,8 @@ async fn run(
             Err(error) => tracing::error!(%error, "a worker cannot listen"),
         }
     }
-    // If the gateway itself is gone, this returns too.
-    let _ = stage.wait_for(|stage| *stage != Stage::Serving).await;
+    // If the gateway itself is gone, `wait_for` returns too.
+    let _ = stage.wait_for(|stage| *stage != WorkerStage::Serving).await;
     if let Some(checking) = checking {
         checking.abort();
     }
@@ -134,11 +134,11 @@ async fn run(
         drop(connection_guard);
         last_gone.notified().await;
     };
-    let is_draining = matches!(*stage.borrow(), Stage::Draining | Stage::HandedOver);
+    let is_draining = matches!(*stage.borrow(), WorkerStage::Draining | WorkerStage::HandedOver);
     if is_draining {
         tokio::select! {
             () = end => {}
-            _ = stage.wait_for(|stage| *stage == Stage::Stopped) => {}
+            _ = stage.wait_for(|stage| *stage == WorkerStage::Stopped) => {}
         }
     }
     worker.is_stopped.set(true);

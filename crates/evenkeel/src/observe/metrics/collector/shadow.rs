@@ -46,7 +46,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Also of a canary that has returned, until the next one begins.
+    /// The counters of the canary, also of one that has returned, until the next one begins.
     pub(super) fn canaries(&mut self) -> fmt::Result {
         self.canary_count(names::CANARY_REQUESTS, |(state, _)| state.requests)?;
         self.canary_count(names::CANARY_REJECTED, |(state, _)| state.rejected)?;

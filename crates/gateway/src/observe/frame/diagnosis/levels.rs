@@ -71,7 +71,7 @@ const TOO_MANY_LONG_RUNNING: &str = "too-many-long-running";
 // === impl Levels ===
 
 impl<'a> Levels<'a> {
-    /// Of all levels with a limit. There may be hundreds, so that each frame is gone through once.
+    /// The troubles of all levels with a limit. There may be hundreds, so that each frame is gone through once.
     #[expect(clippy::cast_precision_loss, reason = "there are ten frames")]
     pub(super) fn new(frames: &'a [Frame], last: &'a Frame) -> Self {
         let limited = last.levels.iter().filter(|level| !level.is_exempt());

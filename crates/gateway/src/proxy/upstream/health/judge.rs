@@ -14,13 +14,13 @@ use crate::observe::frame::OutCause;
 /// The counts of an upstream since it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct UpstreamCounts {
-    /// Requests that were sent to it.
+    /// Requests that were sent to the upstream.
     pub(crate) asked: u64,
-    /// Requests that wait for its response.
+    /// Requests that wait for a response of the upstream.
     pub(crate) waiting: u64,
     /// Responses that are no errors.
     pub(crate) served: u64,
-    /// Responses that are errors, and requests that got none because of it.
+    /// Responses that are errors, and requests that got none because of the upstream.
     pub(crate) failed: u64,
 }
 
@@ -45,7 +45,7 @@ struct Recent {
 #[derive(Debug, Clone, Copy)]
 struct Silence {
     since: Instant,
-    /// How many requests others had been sent when it began.
+    /// How many requests the other upstreams had been sent when the silence began.
     others_asked: u64,
     /// How many requests waited at the last looks, the oldest first.
     waiting: [u64; LOOKS],
@@ -57,7 +57,7 @@ pub(super) struct Case<'a> {
     pub(super) record: &'a mut TrackRecord,
     pub(super) counts: UpstreamCounts,
     pub(super) out: Option<OutCause>,
-    /// Since when a request probes it.
+    /// Since when a request probes the upstream.
     pub(super) trial_since: Option<Instant>,
 }
 
@@ -67,7 +67,7 @@ pub(super) enum Verdict {
     Eject(OutCause),
     /// The upstream is no longer worse than the others in what it was ejected for.
     Reinstate,
-    /// The request that probes it gets no response.
+    /// The request that probes the upstream gets no response.
     TrialFailed,
 }
 
@@ -77,16 +77,16 @@ pub(super) const PERIOD: Duration = Duration::from_millis(100);
 const LOOKS: usize = 5;
 /// After this time, an event weighs half.
 const HALF_LIFE: Duration = Duration::from_secs(5);
-/// The best of the others has had so many responses lately, and its share of errors is so many times smaller.
+/// An upstream is worse than the best of the others if that one has had so many responses lately, and a share of errors that is so many times smaller.
 const COMPARED_MIN: f64 = 10.0;
 const TIMES_WORSE: f64 = 3.0;
-/// Assumed beside what was counted: few responses prove little.
+/// Failed and served requests that are assumed beside those that were counted: few responses prove little.
 const ASSUMED_FAILED: f64 = 3.0;
 const ASSUMED_SERVED: f64 = 3.0;
 /// An upstream is silent if so many requests without a response are less likely than this, as the logarithm of one in ten
 /// thousand, by what the others leave waiting.
 const UNLIKELY: f64 = -9.2;
-/// And no request is late that takes less than so many times what is usual.
+/// No request is late that takes less than so many times what is usual.
 const TIMES_SLOWER: u32 = 10;
 /// The score goes no higher than so many ejections' worth, so that it falls soon when errors end.
 const SCORE_MAX: f64 = 2.0;
@@ -182,12 +182,12 @@ impl TrackRecord {
         }
     }
 
-    /// Whether it fails more often than tolerated, lately.
+    /// Whether the upstream fails more often than tolerated, lately.
     fn is_failing(&self, config: &HealthConfig) -> bool {
         config.compares_errors() && self.score >= config.score_limit()
     }
 
-    /// Whether it fails more often than tolerated, and than the best of the others.
+    /// Whether the upstream fails more often than tolerated, and than the best of the others.
     fn is_worse<'a>(&self, config: &HealthConfig, others: impl Iterator<Item = &'a Case<'a>>) -> bool {
         if !self.is_failing(config) {
             return false;
@@ -203,7 +203,7 @@ impl TrackRecord {
         let all_of = |count: fn(&UpstreamCounts) -> u64| all.iter().map(|case| count(&case.counts)).sum::<u64>();
         let asked = all_of(|counts| counts.asked).saturating_sub(own.asked + silence.others_asked);
         let waiting = all_of(|counts| counts.waiting).saturating_sub(own.waiting);
-        // Of the requests that the others have been sent in the same time, so many wait.
+        // The part of the requests sent to the other upstreams in the same time that still waits.
         let share = (float(waiting) + 1.0) / (float(asked) + 2.0);
         let for_long = silence.waiting.iter().copied().min().unwrap_or(0);
         share < 1.0 && float(for_long) * share.ln() < UNLIKELY

@@ -17,9 +17,9 @@ pub(crate) use comparison::compare_upstreams;
 pub(super) use judge::UpstreamCounts;
 pub(super) use pace::Pace;
 pub(super) use standing::{Change, Condition, FULL_SHARE};
-pub(crate) use standing::{Purpose, Served};
+pub(crate) use standing::{RequestPurpose, Served};
 
-use standing::Standing;
+use standing::UpstreamStanding;
 
 /// The health of an upstream, shared by all workers.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Health {
     is_silent: AtomicBool,
     /// How long a request may wait before that is suspicious, in milliseconds; zero if upstreams are not compared.
     patience_ms: AtomicU64,
-    standing: Mutex<Standing>,
+    standing: Mutex<UpstreamStanding>,
     /// How fast it responds beside the others.
     pub(super) pace: Pace,
     /// Shows whether it is up. Changed only under the lock, so that it always agrees with the standing.
@@ -64,7 +64,7 @@ impl Health {
         }
     }
 
-    fn standing(&self) -> MutexGuard<'_, Standing> {
+    fn standing(&self) -> MutexGuard<'_, UpstreamStanding> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,7 +101,7 @@ impl Health {
     }
 
     /// The upstream has responded.
-    pub(super) fn note_response(&self, served: Served, purpose: Purpose) -> Option<Change> {
+    pub(super) fn note_response(&self, served: Served, purpose: RequestPurpose) -> Option<Change> {
         if !self.is_suspect.load(Ordering::Acquire) {
             return None;
         }
@@ -110,15 +110,20 @@ impl Health {
     }
 
     /// A request got no response because of it.
-    pub(super) fn note_unanswered(&self, unanswered: Unanswered, purpose: Purpose, now: Instant) -> Option<Change> {
+    pub(super) fn note_unanswered(
+        &self,
+        unanswered: Unanswered,
+        purpose: RequestPurpose,
+        now: Instant,
+    ) -> Option<Change> {
         match (unanswered, purpose) {
             (Unanswered::Connection, _) => {
                 self.update(now, |standing| standing.connection_failed(purpose, now, &self.config))
             }
-            (Unanswered::Response, Purpose::Trial) => self
+            (Unanswered::Response, RequestPurpose::Trial) => self
                 .update(now, |standing| standing.trial_since().and_then(|_| standing.trial_failed(now, &self.config))),
             // Failures of this kind are compared with those of other upstreams.
-            (Unanswered::Response, Purpose::Service) => None,
+            (Unanswered::Response, RequestPurpose::Service) => None,
         }
     }
 
@@ -141,7 +146,7 @@ impl Health {
         Some(self.patience_ms.load(Ordering::Relaxed)).filter(|ms| *ms > 0).map(Duration::from_millis)
     }
 
-    fn update(&self, now: Instant, event: impl FnOnce(&mut Standing) -> Option<Change>) -> Option<Change> {
+    fn update(&self, now: Instant, event: impl FnOnce(&mut UpstreamStanding) -> Option<Change>) -> Option<Change> {
         let mut standing = self.standing();
         let was_out = standing.out().is_some();
         let change = event(&mut standing);
@@ -174,12 +179,12 @@ mod tests {
         let is_up = || metrics.status().is_up;
         let config = HealthConfig { failures: 2, ..HealthConfig::default() };
         let (health, now) = (Health::new(config, metrics.clone()), Instant::now());
-        let fail = || health.note_unanswered(Unanswered::Connection, Purpose::Service, now);
+        let fail = || health.note_unanswered(Unanswered::Connection, RequestPurpose::Service, now);
         assert_eq!((fail(), is_up()), (None, true));
         assert!(matches!(fail(), Some(Change::Ejected(OutCause::Connections, _))) && !is_up());
         assert_eq!(health.out(), Some(OutCause::Connections));
-        assert_eq!((health.note_response(Served::Well, Purpose::Service), is_up()), (Some(Change::Back), true));
-        assert_eq!(health.note_unanswered(Unanswered::Response, Purpose::Service, now), None);
+        assert_eq!((health.note_response(Served::Well, RequestPurpose::Service), is_up()), (Some(Change::Back), true));
+        assert_eq!(health.note_unanswered(Unanswered::Response, RequestPurpose::Service, now), None);
         let check = HealthCheckConfig { unhealthy_after: 1, healthy_after: 1, ..HealthCheckConfig::new("/") };
         assert_eq!((health.note_check(false, now, &check), is_up()), (Some(Change::CheckFails), false));
         assert_eq!((health.note_check(true, now, &check), is_up()), (Some(Change::CheckPasses), true));

@@ -1,8 +1,8 @@
-//! `Standing`: whether one upstream gets requests. A state machine without a clock: time is an argument.
+//! `UpstreamStanding`: whether one upstream gets requests. A state machine without a clock: time is an argument.
 //!
-//! Events in: [`Standing::connection_failed`], [`Standing::eject`], [`Standing::responded`], [`Standing::trial_failed`],
-//! [`Standing::checked`]. Each says what changed, if anything. Queries: [`Standing::condition`], [`Standing::out`]. Of those that
-//! find it due, one begins the trial ([`Standing::begin_trial`]).
+//! Events in: [`UpstreamStanding::connection_failed`], [`UpstreamStanding::eject`], [`UpstreamStanding::responded`], [`UpstreamStanding::trial_failed`],
+//! [`UpstreamStanding::checked`]. Each says what changed, if anything. Queries: [`UpstreamStanding::condition`], [`UpstreamStanding::out`]. Of those that
+//! find it due, one begins the trial ([`UpstreamStanding::begin_trial`]).
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::observe::frame::OutCause;
 
 /// Whether an upstream gets requests, and what it takes to change that.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct UpstreamStanding {
     service: Service,
     /// Connections that failed in a row.
     failures: u32,
@@ -66,7 +66,7 @@ pub(crate) enum Served {
 
 /// Whether a request probes an upstream whose ejection has expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum RequestPurpose {
     Service,
     Trial,
 }
@@ -91,13 +91,13 @@ const FIRST_SHARE: u32 = FULL_SHARE / 10;
 /// The pause doubles so often at most.
 const DOUBLED_MAX: u32 = 16;
 
-// === impl Standing ===
+// === impl UpstreamStanding ===
 
-impl Standing {
+impl UpstreamStanding {
     /// A connection was refused, or closed before a response.
     pub(super) fn connection_failed(
         &mut self,
-        purpose: Purpose,
+        purpose: RequestPurpose,
         now: Instant,
         config: &HealthConfig,
     ) -> Option<Change> {
@@ -110,7 +110,7 @@ impl Standing {
                     self.eject(OutCause::Connections, now, config)
                 }
             }
-            Service::Ejected(Ejection { trial: Some(_), .. }) if purpose == Purpose::Trial => {
+            Service::Ejected(Ejection { trial: Some(_), .. }) if purpose == RequestPurpose::Trial => {
                 self.trial_failed(now, config)
             }
             // The upstream was asked because there is no other one, and its pause is over.
@@ -151,7 +151,7 @@ impl Standing {
     pub(super) fn responded(
         &mut self,
         served: Served,
-        purpose: Purpose,
+        purpose: RequestPurpose,
         now: Instant,
         config: &HealthConfig,
     ) -> Option<Change> {
@@ -161,11 +161,13 @@ impl Standing {
         };
         match (ejection.cause, served, purpose) {
             // Any response shows that it can be reached; errors are judged as those of other upstreams.
-            (OutCause::Connections, _, _) | (_, Served::Well, Purpose::Trial) | (OutCause::Silent, Served::Well, _) => {
+            (OutCause::Connections, _, _)
+            | (_, Served::Well, RequestPurpose::Trial)
+            | (OutCause::Silent, Served::Well, _) => {
                 self.service = Service::In(Some(now));
                 Some(Change::Back)
             }
-            (_, Served::Error, Purpose::Trial) if ejection.trial.is_some() => self.trial_failed(now, config),
+            (_, Served::Error, RequestPurpose::Trial) if ejection.trial.is_some() => self.trial_failed(now, config),
             // A request that was under way when it was ejected, or a probe that came too late.
             _ => None,
         }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::proxy::upstream::health::standing::{Condition, Purpose, Served, Standing};
+use crate::proxy::upstream::health::standing::{Condition, RequestPurpose, Served, UpstreamStanding};
 
 /// How an upstream treats its requests.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ struct Fleet {
     manners: Vec<Manner>,
     counts: Vec<UpstreamCounts>,
     records: Vec<TrackRecord>,
-    standings: Vec<Standing>,
+    standings: Vec<UpstreamStanding>,
 }
 
 impl Fleet {
@@ -35,12 +35,12 @@ impl Fleet {
             manners: manners.to_vec(),
             counts: vec![UpstreamCounts::default(); count],
             records: vec![TrackRecord::default(); count],
-            standings: std::iter::repeat_with(Standing::default).take(count).collect(),
+            standings: std::iter::repeat_with(UpstreamStanding::default).take(count).collect(),
         }
     }
 
     fn out(&self) -> Vec<Option<OutCause>> {
-        self.standings.iter().map(Standing::out).collect()
+        self.standings.iter().map(UpstreamStanding::out).collect()
     }
 
     /// One look later, after each of those in service got so many requests.
@@ -50,9 +50,9 @@ impl Fleet {
         for index in 0..self.manners.len() {
             let (counts, standing) = (&mut self.counts[index], &mut self.standings[index]);
             let (requests, purpose) = match standing.condition(now, &self.config) {
-                Condition::Well(_) => (requests, Purpose::Service),
-                Condition::Due => (u64::from(standing.begin_trial(now)), Purpose::Trial),
-                Condition::Out(_) => (0, Purpose::Service),
+                Condition::Well(_) => (requests, RequestPurpose::Service),
+                Condition::Due => (u64::from(standing.begin_trial(now)), RequestPurpose::Trial),
+                Condition::Out(_) => (0, RequestPurpose::Service),
             };
             for _ in 0..requests {
                 counts.asked += 1;
