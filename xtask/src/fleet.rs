@@ -76,7 +76,9 @@ fn rows(figures: &str) -> Vec<[&str; 4]> {
 fn table(rows: &[[&str; 4]]) -> String {
     let line = |cells: &[&str; 4]| format!("| {} |\n", cells.join(" | "));
     let mut table = line(&HEADINGS) + &line(&["---"; 4]);
-    rows.iter().for_each(|row| table += &line(row));
+    for row in rows {
+        table += &line(row);
+    }
     table
 }
 

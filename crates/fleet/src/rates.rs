@@ -179,8 +179,8 @@ mod tests {
     fn rl_6_an_instance_of_which_nothing_is_known_has_an_equal_part() {
         let crowded = RateLoad { is_cut_short: true, ..load("keys", &[(9, 1)]) };
         let view = view(vec![Some(vec![load("keys", &[(1, 90)])]), Some(vec![crowded]), None]);
-        let parts = [1, 2, 3].map(|me| (part(&view, me, 1).unwrap() * 3000.0).round());
-        assert_eq!(parts, [1000.0; 3]);
+        let parts = [1, 2, 3].map(|me| part(&view, me, 1).unwrap());
+        assert!(parts.iter().all(|part| (part - 1.0 / 3.0).abs() < 1e-3), "{parts:?}");
         let shares =
             |me| RateShares::of(&view, &Silences::default(), &FleetSettings::default(), me, false, Instant::default());
         assert_eq!((shares(Some(InstanceId(1))).instances, shares(None).instances), (3, 4));

@@ -79,7 +79,7 @@ impl ServerLimit {
         line("why", limit.because());
         match &limit.found_by {
             Some(instance) => {
-                line("doing", &format!("follows instance {instance} of the fleet; ask that one for its decisions"))
+                line("doing", &format!("follows instance {instance} of the fleet; ask that one for its decisions"));
             }
             None => line("doing", &format!("{}; {}", phase(limit), load(limit))),
         }

@@ -1,5 +1,7 @@
 //! What the flight recorder and a shadow cost a request of the library (FR-1, SH-2), and how near a shadow is to reality (SH-1).
 
+#![allow(clippy::print_stdout, reason = "what the figures are of")]
+
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -101,12 +103,12 @@ fn same_objects(bars: &mut Bars) {
         let moved: u64 = report.moved.iter().map(|moved| moved.requests).sum();
         println!("{title}{} requests, {}", report.requests, figures(&report));
         assert_eq!((report.dropped, report.requests > 10_000), (0, true));
-        bars.add(&format!("{title}other levels"), moved as f64, "", Bar::AtMost(0.0, ""));
+        bars.add(format!("{title}other levels"), moved as f64, "", Bar::AtMost(0.0, ""));
         let (rejected, wait) = (&report.totals.rejected, &report.totals.wait);
         let off = off(rejected.shadow as f64, rejected.real as f64);
-        bars.add(&format!("{title}rejected, off"), off, "%", Bar::AtMost(1.0, "%"));
+        bars.add(format!("{title}rejected, off"), off, "%", Bar::AtMost(1.0, "%"));
         bars.add(
-            &format!("{title}wait p99, off"),
+            format!("{title}wait p99, off"),
             self::off(wait.shadow.p99, wait.real.p99),
             "%",
             Bar::AtMost(5.0, "%"),
@@ -133,9 +135,9 @@ fn prediction(bars: &mut Bars) {
         let happened = under_load((new, new), Borrowing::Immediate, LOAD_OF_CHANGE, seed);
         println!("{title}{}; happened {}", figures(&predicted), figures(&happened));
         let rejected = off(predicted.totals.rejected.shadow as f64, happened.totals.rejected.real as f64);
-        bars.add(&format!("{title}rejected, off"), rejected, "%", Bar::AtMost(15.0, "%"));
+        bars.add(format!("{title}rejected, off"), rejected, "%", Bar::AtMost(15.0, "%"));
         let wait = off(predicted.totals.wait.shadow.p99, happened.totals.wait.real.p99);
-        bars.add(&format!("{title}wait p99, off"), wait, "%", Bar::AtMost(15.0, "%"));
+        bars.add(format!("{title}wait p99, off"), wait, "%", Bar::AtMost(15.0, "%"));
     }
 }
 
@@ -149,7 +151,7 @@ fn figures(report: &ShadowReport) -> String {
 
 /// How far a figure is from another one, in percent of it.
 fn off(figure: f64, of: f64) -> f64 {
-    if figure == of { 0.0 } else { 100.0 * (figure - of).abs() / of.max(1.0) }
+    100.0 * (figure - of).abs() / of.max(1.0)
 }
 
 /// What a shadow says after a load in which clients send requests at times that do not depend on the responses.

@@ -223,7 +223,9 @@ match:
         for seed in 1..6 {
             let mut calls = load(seed);
             let mut random_seats = seed;
-            calls.iter_mut().for_each(|call| call.seats = 1 + u32::try_from(random(&mut random_seats) % 5).unwrap());
+            for call in &mut calls {
+                call.seats = 1 + u32::try_from(random(&mut random_seats) % 5).unwrap();
+            }
             let same = (objects, 23, borrowing);
             let report = run(&calls, same, same);
             assert!(report.totals.rejected.real > 20 && report.totals.wait.real.p99 > 20.0, "{report:?}");

@@ -1,6 +1,6 @@
 //! One instance finds out for all how many seats the service should have (FL-13).
 
-#![expect(clippy::print_stdout, reason = "figures beside their bars")]
+#![expect(clippy::cast_precision_loss, reason = "figures for people")]
 
 use evenkeel_fleet::FoundSeats;
 

@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::json_scan::{JsonScan, JsonVisitor, Key, Scalar};
 
-/// Drops the event of a stream of OpenAI that has nothing but usage: a line of data without choices. All other events pass
+/// Drops the event of a stream of `OpenAI` that has nothing but usage: a line of data without choices. All other events pass
 /// unchanged.
 ///
 /// A line is held until it is known to have a choice. A piece whose lines all pass is passed on as it is.

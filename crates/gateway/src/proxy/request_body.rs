@@ -82,6 +82,7 @@ enum RequestBodySource {
 
 /// A client's connection, which is shared by the task that serves it and the body of its request.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "any of them may be so, whatever the others are")]
 pub(crate) struct ClientWire {
     pub(crate) wire: Wire,
     /// How far the body of the current request has been read.

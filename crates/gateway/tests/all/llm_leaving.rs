@@ -1,5 +1,7 @@
 //! Clients of language models that leave: their generations end, nobody else waits for their seats, and they are charged for what they took.
 
+#![expect(clippy::float_cmp, reason = "the figures are whole numbers")]
+
 use crate::support;
 
 use std::net::SocketAddr;

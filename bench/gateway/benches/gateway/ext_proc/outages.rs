@@ -93,7 +93,7 @@ async fn phase(is_there: bool, length: Duration, inside: &Arc<Inside>) -> Phase 
     sleep(SETTLING).await;
     let from = Instant::now();
     inside.take_most();
-    sleep(length - SETTLING).await;
+    sleep(length.saturating_sub(SETTLING)).await;
     Phase { is_there, from, until: Instant::now(), inside_most: inside.take_most() }
 }
 

@@ -128,7 +128,7 @@ impl Process {
         let span = now - std::mem::replace(&mut self.summed_until, now);
         if let Some(totals) = &mut self.totals {
             let mut sample = Sample::default();
-            sample.passed(span, u32::try_from(self.in_use).unwrap(), self.wanted > self.in_use);
+            sample.passed(span, u32::try_from(self.in_use).expect("a number of seats"), self.wanted > self.in_use);
             totals.add(span, &sample);
         }
     }

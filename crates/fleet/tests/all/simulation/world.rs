@@ -120,7 +120,7 @@ impl Plan {
     /// The same, with seats that change all the time because an instance finds them.
     pub(crate) fn faulty_with_found_seats(seed: u64) -> Self {
         let plan = Self::faulty(seed, None);
-        let found = FoundSeats::unknown(2..=60, u32::try_from(plan.settings.seats).unwrap());
+        let found = FoundSeats::unknown(2..=60, u32::try_from(plan.settings.seats).expect("a few seats"));
         Self { settings: plan.settings.auto(found), is_resized: false, auto: Some(AutoPlan::Noise), ..plan }
     }
 
@@ -484,7 +484,7 @@ impl World {
         let inside: u64 = self.processes.iter().map(|process| process.at_service).sum();
         let excess = inside.saturating_sub(slots);
         let thousandths = 1000 * inside.max(slots) / slots * (1000 + 20 * excess) / 1000;
-        i64::try_from(thousandths).unwrap()
+        i64::try_from(thousandths).expect("a time")
     }
 
     fn start_requests(&mut self, at: usize) {

@@ -12,7 +12,7 @@ use super::format::{ErrorFacts, anthropic, open_ai};
 /// The API that a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum LlmApi {
-    /// OpenAI's API, and all requests that are for none of the others.
+    /// `OpenAI`'s API, and all requests that are for none of the others.
     #[default]
     OpenAi,
     Anthropic,
