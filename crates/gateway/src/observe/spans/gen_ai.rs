@@ -1,6 +1,6 @@
 //! Names of OpenTelemetry's conventions for generative AI.
 
-/// What requests are for, by how their paths end: those of the APIs of OpenAI, Anthropic and Ollama. The first that fits counts.
+/// What requests are for, by how their paths end: those of the APIs of `OpenAI`, Anthropic and Ollama. The first that fits counts.
 const OPERATIONS: [(&str, &str); 8] = [
     ("/chat/completions", CHAT),
     ("/completions", TEXT_COMPLETION),
