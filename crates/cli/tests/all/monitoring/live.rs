@@ -19,9 +19,6 @@ const OF_MODELS: [(&str, &[&str]); 5] = [
     ("evenkeel_revoked_requests_total", &["priority_level"]),
 ];
 
-/// What only a revocable level shows of whose requests some were told to end.
-const OF_REVOCATION: (&str, &[&str]) = ("evenkeel_revoked_requests_total", &["priority_level"]);
-
 /// What a limit shows that has tried another one and has seen the throughput fall.
 const OF_LIMIT: (&str, &[&str]) = ("evenkeel_limit_ceiling_seats", &[]);
 
@@ -84,7 +81,7 @@ fn rules_and_queries_find_data_in_a_gateway_and_in_a_kube_apiserver() {
         own.add_made(name, labels);
         kube.add_made(name, labels);
     }
-    for (name, labels) in OF_MODELS.into_iter().chain(OF_FLEET).chain([OF_LIMIT, OF_REVOCATION]) {
+    for (name, labels) in OF_MODELS.into_iter().chain(OF_FLEET).chain([OF_LIMIT]) {
         own.add_made(name, labels);
     }
     for query in grafana::queries() {
