@@ -31,8 +31,10 @@ impl SeatRule {
     #[inline]
     pub fn seats(&self, cost: f64) -> u32 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such a cast stays within bounds")]
-        let seats = (cost / self.cost_per_seat).ceil() as u32;
-        seats.clamp(1, self.seats_max)
+        let seats = cost / self.cost_per_seat;
+        let whole = seats as u32;
+        // Rounded up without a call.
+        whole.saturating_add(u32::from(f64::from(whole) < seats)).clamp(1, self.seats_max)
     }
 
     /// What a request costs at most that takes so many seats.
