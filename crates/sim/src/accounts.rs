@@ -169,7 +169,7 @@ impl Accounts {
         stamps.look_again(&flow_rate.limit, account.flow, account.ticket.as_ref()?, now)
     }
 
-    /// A request waits for its rate no longer.
+    /// A request has waited for its rate, and passes.
     pub(crate) fn end_wait(&mut self, id: AccountId) {
         let account = &mut self.requests[id.0 as usize];
         if let Some(ticket) = account.ticket.take() {
@@ -260,14 +260,18 @@ impl Accounts {
         self.free.push(id.0);
     }
 
-    /// The request was rejected when it arrived, and gives back what it took of the rate.
+    /// The request was rejected when it arrived or while it waited for its rate, and gives back what it took of that.
     pub(crate) fn refuse(&mut self, id: AccountId, now: Instant) {
         let account = self.requests[id.0 as usize];
-        if let SchemaAccounts { rate: Some(flow_rate), stamps, .. } = &mut self.schemas[account.schema]
-            && account.taken > 0
-        {
-            let taken = i64::try_from(account.taken).unwrap_or(i64::MAX);
-            stamps.correct(&flow_rate.limit, account.flow, -taken, now);
+        if let SchemaAccounts { rate: Some(flow_rate), stamps, .. } = &mut self.schemas[account.schema] {
+            match &account.ticket {
+                Some(ticket) => stamps.leave_wait(&flow_rate.limit, account.flow, account.taken, ticket, now),
+                None if account.taken > 0 => {
+                    let taken = i64::try_from(account.taken).unwrap_or(i64::MAX);
+                    stamps.correct(&flow_rate.limit, account.flow, -taken, now);
+                }
+                None => {}
+            }
         }
         self.free.push(id.0);
     }

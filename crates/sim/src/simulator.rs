@@ -523,11 +523,11 @@ impl<T: Copy> Simulator<T> {
             return;
         }
         let Delayed { arrived, class, request, account, .. } = delayed;
-        self.accounts.end_wait(account);
         if let Some(conforms_at) = again {
             self.reject_over_rate(now, arrived, class, request.token, (account, conforms_at), outcomes);
             return;
         }
+        self.accounts.end_wait(account);
         self.enter(now, Instant::from_nanos(arrived), class, request, Some(account), outcomes);
     }
 

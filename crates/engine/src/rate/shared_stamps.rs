@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::flow_stamps::{FlowStamps, Standing};
-use super::listed_flow::ListedFlow;
+use super::listed_flow::{ListedFlow, QueuePlace};
 use super::part_clock::PartClock;
 use super::parts::RatePart;
 use super::rate_limit::{OverRate, RateLimit};
-use crate::time::{Instant, Nanos};
+use crate::time::{Instant, Nanos, SECOND};
 
 /// The stamps of flows, here and perhaps on other instances. Without others it is a [`FlowStamps`].
 ///
@@ -38,8 +38,8 @@ pub struct RateTicket {
     pub(super) from: Instant,
     /// What it takes of the rate.
     pub(super) span: Nanos,
-    /// Whether it is counted among those that wait.
-    pub(super) is_counted: bool,
+    /// Its place among those of its flow that wait, if the flow is listed.
+    pub(super) place: Option<QueuePlace>,
 }
 
 /// The flows whose rates are divided by demand, and the clock of all others.
@@ -55,8 +55,10 @@ struct ListedFlows {
     limit: Option<RateLimit>,
 }
 
-/// How many flows are listed at most, 120 bytes each. Others have an equal part.
+/// How many flows are listed at most, 150 bytes each and as much as their waiting requests need. Others have an equal part.
 const LISTED_MAX: usize = 128;
+/// A request that waits looks at the clock of its flow again after this, because the part may have grown.
+pub(super) const LOOK_PERIOD: Nanos = SECOND / 5;
 
 // === impl SharedStamps ===
 
@@ -85,17 +87,32 @@ impl SharedStamps {
     /// When a request that waits should look again; `None`: it may pass. The part of its flow may have changed since it was told.
     pub fn look_again(&self, limit: &RateLimit, flow: u64, ticket: &RateTicket, now: Instant) -> Option<Instant> {
         let fleet = self.fleet.as_ref()?;
-        let clock = fleet.listed.get(&flow).map_or(&fleet.clock, |listed| &listed.clock);
-        ListedFlow::look_again(clock, limit, ticket, now)
+        let (clock, from) = match fleet.listed.get(&flow) {
+            Some(listed) => (&listed.clock, listed.from(ticket)),
+            None => (&fleet.clock, ticket.from),
+        };
+        let burst_time = limit.in_part(clock.part()).burst_time();
+        let at = from + (ticket.span.min(burst_time) - burst_time);
+        (at > clock.at(now)).then(|| clock.when(at, clock.part(), now).min(now + LOOK_PERIOD))
     }
 
-    /// A request with that ticket waits no longer.
+    /// A request with that ticket waits no longer: it passes.
     pub fn end_wait(&mut self, flow: u64, ticket: &RateTicket) {
-        if let Some(listed) = self.fleet.as_mut().and_then(|fleet| fleet.listed.get_mut(&flow))
-            && ticket.is_counted
-        {
-            listed.end_wait();
+        if let Some((listed, place)) = self.place(flow, ticket) {
+            listed.end_wait(place);
         }
+    }
+
+    /// A request with that ticket waits no longer and does not pass, so it gives back what it took. Those behind it move up.
+    pub fn leave_wait(&mut self, limit: &RateLimit, flow: u64, cost: u64, ticket: &RateTicket, now: Instant) {
+        match self.place(flow, ticket) {
+            Some((listed, place)) => listed.leave_wait(place, ticket.span),
+            None => self.correct(limit, flow, -i64::try_from(cost).unwrap_or(i64::MAX), now),
+        }
+    }
+
+    fn place(&mut self, flow: u64, ticket: &RateTicket) -> Option<(&mut ListedFlow, QueuePlace)> {
+        Some((self.fleet.as_mut()?.listed.get_mut(&flow)?, ticket.place?))
     }
 
     /// What a request of a flow took turns out to be too little by that much, or too much if it is below zero: see
@@ -241,7 +258,7 @@ impl ListedFlows {
         let latest = shown + self.clock.part().of((latest - now).max(0));
         match stamps.take(&part, flow, cost, shown, latest) {
             Ok(at) => {
-                let ticket = RateTicket { from, span: limit.span_of(cost), is_counted: false };
+                let ticket = RateTicket { from, span: limit.span_of(cost), place: None };
                 let ticket = (at > shown).then_some(ticket);
                 Ok(RatePassage { at: self.clock.when(at, self.clock.part(), now), ticket })
             }

@@ -287,12 +287,12 @@ impl Fleet {
                 *at = next;
                 return true;
             }
-            stamps.end_wait(FLOW, ticket);
             if now < *latest {
+                stamps.end_wait(FLOW, ticket);
                 *accepted += 1;
             } else {
+                stamps.leave_wait(&self.limit, FLOW, 1, ticket, now);
                 *rejected += 1;
-                stamps.correct(&self.limit, FLOW, -1, now);
             }
             false
         });

@@ -56,6 +56,10 @@ impl FlowRates {
         self.table(flow).end_wait(flow, ticket);
     }
 
+    pub(crate) fn leave_wait(&self, limit: &RateLimit, flow: u64, cost: u64, ticket: &RateTicket, now: Instant) {
+        self.table(flow).leave_wait(limit, flow, cost, ticket, now);
+    }
+
     /// When a request of that cost would pass if it came now.
     pub(crate) fn would_pass(&self, limit: &RateLimit, flow: u64, cost: u64, now: Instant) -> Instant {
         self.table(flow).would_pass(limit, flow, cost, now)

@@ -129,10 +129,20 @@ impl SchemaAccounts {
         ledger.stamps.look_again(limit, flow, ticket, now)
     }
 
-    /// A request with that ticket waits no longer.
+    /// A request with that ticket waits no longer: it passes.
     pub(crate) fn end_wait(&self, flow: u64, ticket: &RateTicket) {
         if let Some(ledger) = &self.rates {
             ledger.stamps.end_wait(flow, ticket);
+        }
+    }
+
+    /// A request that waited does not pass, and gives back what it took of the rate.
+    pub(crate) fn leave_wait(&self, taken: Taken, ticket: Option<&RateTicket>, now: Instant) {
+        match (ticket, &self.rate, &self.rates) {
+            (Some(ticket), Some(FlowRate { limit, .. }), Some(ledger)) => {
+                ledger.stamps.leave_wait(limit, taken.flow, taken.amount, ticket, now);
+            }
+            _ => self.give_back(taken, now),
         }
     }
 

@@ -148,10 +148,10 @@ impl Throttled {
         self.accounts.look_again(self.taken.flow, &ticket, now)
     }
 
-    /// The request, which goes on now.
-    pub(crate) fn take_request(&mut self) -> Option<ThrottledRequest> {
+    /// The request, which goes on now if it `conforms`. Otherwise it gives back what it took of the rate.
+    pub(crate) fn take_request(&mut self, conforms: bool) -> Option<ThrottledRequest> {
         let request = self.request.take()?;
-        self.note_end_of_wait();
+        self.end_wait(conforms);
         Some(request)
     }
 
@@ -169,10 +169,13 @@ impl Throttled {
         }
     }
 
-    fn note_end_of_wait(&self) {
-        let waited = self.destination.upkeep.clock.now() - self.arrived;
-        if let Some(ticket) = &self.shared {
-            self.accounts.end_wait(self.taken.flow, ticket);
+    fn end_wait(&self, passes: bool) {
+        let now = self.destination.upkeep.clock.now();
+        let waited = now - self.arrived;
+        match &self.shared {
+            Some(ticket) if passes => self.accounts.end_wait(self.taken.flow, ticket),
+            None if passes => {}
+            ticket => self.accounts.leave_wait(self.taken, ticket.as_ref(), now),
         }
         if let Some(rates) = self.accounts.rates() {
             let mut counts = rates.counts();
@@ -185,8 +188,7 @@ impl Throttled {
 impl Drop for Throttled {
     fn drop(&mut self) {
         let Some(request) = self.request.take() else { return };
-        self.note_end_of_wait();
-        self.accounts.give_back(self.taken, self.destination.upkeep.clock.now());
+        self.end_wait(false);
         self.note_left(&request);
     }
 }

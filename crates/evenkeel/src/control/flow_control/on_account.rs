@@ -200,7 +200,7 @@ impl Throttled {
     pub(crate) fn go_on(mut self: Box<Self>) -> Option<ArrivalOutcome> {
         let now: Instant = self.destination.upkeep.clock.now();
         let late = self.conforms_late(now);
-        let mut request = self.take_request()?;
+        let mut request = self.take_request(late.is_none())?;
         let waited = Duration::from_nanos((now - self.arrived).max(0).unsigned_abs());
         let (work, mut account) = (request.work, request.account.take());
         let meter = Mutex::new(None);
@@ -230,7 +230,7 @@ impl Throttled {
             incoming.costing.keep_meter(account.as_mut().and_then(|account| account.meter.take()));
             self.flow_control.take_in(&incoming)
         });
-        if matches!(outcome, ArrivalOutcome::Rejected(_)) {
+        if matches!(outcome, ArrivalOutcome::Rejected(_)) && late.is_none() {
             self.accounts.give_back(self.taken, now);
         }
         Some(outcome)
