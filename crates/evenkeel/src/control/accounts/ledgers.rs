@@ -291,6 +291,8 @@ fn lock(costs: &Mutex<LevelCosts>) -> MutexGuard<'_, LevelCosts> {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_engine::time::Instant;
+
     use super::*;
 
     #[test]
@@ -299,7 +301,7 @@ mod tests {
         let [first, second] = [(); 2].map(|()| CostLedger::new(&accounts.costs));
         let mut account = evenkeel_engine::cost::CostAccount::open(0.0, 1, None, None);
         account.end_with(7.0);
-        let ended = account.settle(Default::default(), Default::default());
+        let ended = account.settle(Instant::default(), Instant::default());
         for ledger in [&first, &second] {
             ledger.note(&ended, 3.0, None, false);
         }
