@@ -230,6 +230,13 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         self.controller.set_borrowing(borrowing, &mut LevelsWithEffects { levels: &mut self.levels, effects }, now);
     }
 
+    /// Levels that queue per flow keep seats for newcomers where those would wait for longer than this from now on (PF-10).
+    pub fn set_newcomer_wait(&mut self, wait: Nanos, now: Instant, effects: &mut impl EngineEffects<T>) -> ApplyReport {
+        let applied =
+            self.controller.set_newcomer_wait(wait, &mut LevelsWithEffects { levels: &mut self.levels, effects }, now);
+        self.install(applied)
+    }
+
     /// The ledger, if levels borrow at once.
     pub fn ledger(&self) -> Option<&Ledger> {
         self.levels.ledger.as_ref()
