@@ -193,3 +193,27 @@ fn fr_1_costs_are_in_the_dump() {
     let costly = workload.flows.iter().filter(|flow| flow.cost.is_some()).count();
     assert!(costly > 20, "{costly} of {} rows", workload.flows.len());
 }
+
+/// All of it at once.
+#[test]
+fn fr_4_modes_that_are_mixed_decide_the_same_again() {
+    let objects = "
+levels:
+  orders: {share: 3, queue: 20, wait: 300ms, lend: 50%}
+  rest: {share: 1, queue: 10, wait: 200ms}
+match:
+- {path: /orders/*, level: orders, cost: bytes, seats: learnt, costPerSeat: 25, seatsMax: 4, rate: 15/s;burst=3}
+- {level: rest, cost: tokens, rate: 1000/s;unit=tokens}
+";
+    for seed in 0..4 {
+        let mut stage = Stage::new(objects, 9, borrowing(seed));
+        (stage.has_costs, stage.has_long_running) = (true, true);
+        let flight = recorded_with(&mut stage, seed, |stage, number| match number % 500 {
+            120 => stage.flow.set_borrowing(borrowing(seed + u64::from(number / 500))),
+            230 => stage.flow.set_newcomer_wait(Duration::from_millis(u64::from(number % 7))),
+            335 => stage.flow.set_server_concurrency(7 + number / 500),
+            _ => {}
+        });
+        assert_same(&flight, &format!("seed {seed}"));
+    }
+}

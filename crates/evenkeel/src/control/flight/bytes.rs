@@ -248,11 +248,13 @@ impl FlightNote {
         let Some(fact) = FlightFact::from_parts((kind, detail, numbers)) else {
             return refused(4, "there is no such note");
         };
-        if fact.moment().is_some_and(|at| at.checked_sub(subject.at).is_none_or(|apart| apart.abs() > LENGTH_MAX)) {
+        if fact.moment().is_some_and(|at| {
+            at.checked_sub(subject.at).is_none_or(|apart| apart.unsigned_abs() > LENGTH_MAX.unsigned_abs())
+        }) {
             return refused(8, "the note is about a time more than 31 days from that of its request");
         }
         if let FlightFact::Charge { seat_time, .. } = fact
-            && seat_time.checked_abs().is_none_or(|time| time > CHARGE_MAX)
+            && seat_time.unsigned_abs() > CHARGE_MAX.unsigned_abs()
         {
             return refused(16, "the note has a charge that no request has");
         }
