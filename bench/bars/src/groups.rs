@@ -13,15 +13,13 @@ pub type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 ///
 /// # Errors
 ///
-/// A group failed: the groups after it are not run, and there is no table.
+/// A group failed: the groups after it are not run. The table has what was measured before.
 pub fn run_groups(mut bars: Bars, groups: &[Group], title: &str) -> io::Result<()> {
     let before = load_average()?;
-    for (_, add) in groups {
-        add(&mut bars)?;
-    }
+    let outcome = groups.iter().try_for_each(|(_, add)| add(&mut bars));
     let after = load_average()?;
     bars.print(&format!("{title} (load average {before} before and {after} after)"));
-    Ok(())
+    outcome
 }
 
 // === impl Bars ===

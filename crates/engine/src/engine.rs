@@ -296,8 +296,24 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
 
     /// The handler of an executing request has returned. `None` if the request is not executing.
     pub fn finish(&mut self, now: Instant, ticket: Ticket, effects: &mut impl EngineEffects<T>) -> Option<Finish<T>> {
+        self.finish_charged(now, ticket, 0, effects)
+    }
+
+    /// The same, and its flow is [charged](Self::charge) that much more seat-time, or less. Nothing starts between the two.
+    pub fn finish_charged(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        seat_time: Nanos,
+        effects: &mut impl EngineEffects<T>,
+    ) -> Option<Finish<T>> {
         let Ticket { level, id } = ticket;
-        let finish = self.levels.event(level, now, effects, |level, told| level.finish(now, id, told))?;
+        let finish = self.levels.event(level, now, effects, |level, told| {
+            if seat_time != 0 {
+                level.charge(now, id, seat_time, told);
+            }
+            level.finish(now, id, told)
+        })?;
         self.note_idleness(level);
         finish
     }

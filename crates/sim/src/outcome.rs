@@ -86,7 +86,7 @@ pub trait Outcomes<T> {
         delay
     }
 
-    /// What changes about a request right before it ends, beyond what follows from its cost.
+    /// What changes about a request right before it ends, beyond what follows from its cost. A charge that comes last is one event with the end.
     fn last_changes(&mut self, token: &mut T) -> Vec<RunningChange> {
         let _ = token;
         Vec::new()

@@ -588,15 +588,18 @@ impl<T: Copy> Simulator<T> {
         let Some(view) = level.and_then(|set| set.request(ticket.id)) else { return };
         let (mut job, mut work) = (*view.payload, view.work);
         let settled = job.account.map(|id| (id, self.accounts.settle(id, Instant::from_nanos(job.started), now)));
-        if let Some((_, settlement)) = settled.filter(|(_, settlement)| settlement.charge != 0) {
-            self.engine.charge(now, ticket, settlement.charge, &mut self.happened);
+        let mut charge = settled.map_or(0, |(_, settlement)| settlement.charge);
+        let mut changes = outcomes.last_changes(&mut job.token);
+        // What is left of a cost is charged together with the end.
+        if let Some(RunningChange::Charge(last)) = changes.pop_if(|last| matches!(last, RunningChange::Charge(_))) {
+            charge = charge.saturating_add(last);
         }
-        for change in outcomes.last_changes(&mut job.token) {
+        for change in changes {
             self.change_running(now, ticket, change);
             let set = self.engine.queue_set(ticket.level);
             work = set.and_then(|set| set.request(ticket.id)).map_or(work, |view| view.work);
         }
-        match self.engine.finish(now, ticket, &mut self.happened) {
+        match self.engine.finish_charged(now, ticket, charge, &mut self.happened) {
             Some(Finish::Released(_)) => self.look_at(ticket.level, u64::from(!work.is_seatless())),
             Some(Finish::Lingering { until }) => self.timeout_at = self.timeout_at.min(until.as_nanos()),
             None => return,

@@ -68,6 +68,8 @@ fn litellm(upstream: SocketAddr) -> io::Result<Option<(Process, TempDir)>> {
     command
         .args(["--num_workers", "2", "--telemetry", "False"])
         .env("LITELLM_LOG", "ERROR")
+        // Nobody is authenticated by the gateway either, and it listens on loopback.
+        .env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true")
         .env("LITELLM_LOCAL_MODEL_COST_MAP", "True");
     let process = Process::start_within(&mut command, address, folder.path(), LITELLM_START_MAX)?;
     Ok(Some((process, folder)))

@@ -56,13 +56,15 @@ impl Server {
     }
 
     /// The resident memory when it no longer changes: the server writes the condition `Dangling` of new flow schemas in
-    /// the background, and the allocator gives memory back after a while.
+    /// the background, and the allocator gives memory back after some seconds.
     pub(crate) fn settled_mb(&self) -> f64 {
         let mut last = self.resident_mb();
+        let mut unchanged = 0;
         for _ in 0..30 {
             std::thread::sleep(Duration::from_secs(2));
             let now = self.resident_mb();
-            if (now - last).abs() < 0.01 * last {
+            unchanged = if (now - last).abs() < 0.01 * last { unchanged + 1 } else { 0 };
+            if unchanged == 3 {
                 return now;
             }
             last = now;

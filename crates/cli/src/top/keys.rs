@@ -9,7 +9,7 @@ use super::tabs::Tab;
 
 /// The keys, and what they do.
 pub(super) const HELP: [(&str, &str); 8] = [
-    ("1 … 7, Tab", "choose a table; Shift-Tab goes back"),
+    ("1 … 8, Tab", "choose a table; Shift-Tab goes back"),
     ("↑ ↓, j k", "select a row; also Page Up, Page Down, Home, End"),
     ("Enter", "explain the selected row"),
     ("/", "show only rows whose names contain a text; Esc shows all again"),
@@ -62,11 +62,11 @@ fn browse(top: &mut Top, code: KeyCode) -> ControlFlow<()> {
         KeyCode::Char('?' | 'h') => top.mode = Mode::Help,
         KeyCode::Char('/') => top.mode = Mode::Filter,
         KeyCode::Char('p' | ' ') => top.toggle_pause(),
-        KeyCode::Tab | KeyCode::Right => top.tab = top.tab.next(),
-        KeyCode::BackTab | KeyCode::Left => top.tab = top.tab.previous(),
+        KeyCode::Tab | KeyCode::Right => top.tab = top.tab.next(top),
+        KeyCode::BackTab | KeyCode::Left => top.tab = top.tab.previous(top),
         KeyCode::Char(digit @ '1'..='9') => {
             let at = digit.to_digit(10).map_or(0, |digit| digit as usize - 1);
-            top.tab = Tab::ALL.get(at).copied().unwrap_or(top.tab);
+            top.tab = Tab::shown(top).get(at).copied().unwrap_or(top.tab);
         }
         KeyCode::Down | KeyCode::Char('j') => step(top, 1),
         KeyCode::Up | KeyCode::Char('k') => step(top, -1),

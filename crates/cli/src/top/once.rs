@@ -9,7 +9,7 @@ use crate::terminal::{Paint, Shade, printable};
 /// Rows of a table, but for levels, of which all are shown.
 const ROWS_MAX: usize = 20;
 
-/// The frame that the state has, as text with a table for each of the first tabs.
+/// The frame that the state has, as text with a table for each of the first tabs, and one for language models if there are any.
 pub(super) fn text(top: &Top, width: usize, paint: Paint) -> String {
     let Some(frame) = top.frame() else { return String::new() };
     let mut text = format!("{}\n{}\n", printable(&top.url), summary(frame, width));
@@ -22,7 +22,11 @@ pub(super) fn text(top: &Top, width: usize, paint: Paint) -> String {
         (Tab::Flows, "Heaviest flows of the last minute"),
         (Tab::Delays, "Who delays whom"),
         (Tab::Queues, "Queues"),
+        (Tab::Models, "Language models"),
     ] {
+        if !Tab::shown(top).contains(&tab) {
+            continue;
+        }
         text += &format!("\n{}\n", paint.text(Shade::Strong, title));
         let rows_max = if tab == Tab::Levels { usize::MAX } else { ROWS_MAX };
         text += &table(&tab.whole_grid(top, Scope::All), width, rows_max, paint);

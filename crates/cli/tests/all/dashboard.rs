@@ -10,7 +10,7 @@ use crate::child::{PATIENCE, Running, address_after};
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -308,4 +308,54 @@ fn sh_3_the_shadow_in_a_browser() {
         check_page(&mut browser, url, width);
         browser.picture(&pictures().join(format!("shadow-{scheme}-{width}.png")));
     }
+}
+
+/// By name.
+const MODELS: [&str; 3] = ["llama3:8b", "meta-llama/Llama-3.1-70B", "qwen-72b"];
+
+/// A stream of tokens of this model. `None` if the gateway is gone.
+fn ask_model(gateway: SocketAddr, model: &str) -> Option<()> {
+    let mut stream = TcpStream::connect(gateway).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let body =
+        json!({"model": model, "stream": true, "max_tokens": 100, "messages": [{"role": "user", "content": "hello"}]});
+    let body = body.to_string();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: test\r\nConnection: close";
+    write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok()?;
+    io::copy(&mut stream, &mut io::sink()).ok().map(drop)
+}
+
+/// LM-8: what each language model does, while it does it.
+#[test]
+fn lm_8_language_models_in_a_browser() {
+    let Some(mut browser) = Browser::start() else {
+        return evenkeel_missing_tool::skip("Chromium is not installed");
+    };
+    let mut models = Running::start(&["demo", "--llm-server", "127.0.0.1:0"]);
+    let upstream = format!("http://{}", address_after(&models.output_until("is at"), "is at http://"));
+    let ports = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--upstream", &upstream];
+    let mut gateway = Running::start(&[&ports[..], &["--preset", "llm", "--concurrency", "32"]].concat());
+    let line = gateway.line_with("ready: ");
+    let address = address_after(&line, "listening on ");
+    for name in MODELS {
+        thread::spawn(move || while ask_model(address, name).is_some() {});
+    }
+    let url = format!("http://{}/", address_after(&line, "admin on "));
+    browser.prepare(WATCH);
+    let is_busy = "[...document.querySelectorAll('#model-rows tr')].map((row) => [...row.children].map((one) => one.textContent)) \
+                   .filter(([, running, , output]) => running === '1' && parseFloat(output) > 0).length === 3";
+    browser.open(&url, 1280, "light");
+    browser.wait_for(USABLE);
+    browser.wait_for(is_busy);
+    let rows =
+        browser.value("[...document.querySelectorAll('#model-rows td:first-child')].map((one) => one.textContent)");
+    assert_eq!(rows, json!(MODELS));
+    for (width, scheme) in LOOKS {
+        browser.open(&url, width, scheme);
+        browser.wait_for(USABLE);
+        browser.wait_for(is_busy);
+        check_page(&mut browser, &url, width);
+        browser.picture(&pictures().join(format!("models-{scheme}-{width}.png")));
+    }
+    check_names(&mut browser);
 }

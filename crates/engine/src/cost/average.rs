@@ -7,8 +7,9 @@ pub(super) struct Average {
     seen: u64,
 }
 
-/// The weight of the newest request is one over this.
-const WEIGHT: u64 = 8;
+/// After so many requests, the weight of the newest one is [`WEIGHT`].
+const SETTLED: u64 = 8;
+const WEIGHT: f64 = 0.125;
 /// One request moves an average by at most this factor.
 const FACTOR_MAX: f64 = 4.0;
 
@@ -18,8 +19,9 @@ impl Average {
     #[inline]
     pub(super) fn learn(&mut self, cost: f64) {
         self.seen = self.seen.saturating_add(1);
-        #[expect(clippy::cast_precision_loss, reason = "at most 8")]
-        let weight = 1.0 / self.seen.min(WEIGHT) as f64;
+        // A division takes as long as all the rest.
+        #[expect(clippy::cast_precision_loss, reason = "less than 8")]
+        let weight = if self.seen < SETTLED { 1.0 / self.seen as f64 } else { WEIGHT };
         let moved = self.mean + (cost - self.mean) * weight;
         // Any cost is more than four times nothing, so the bound does not hold for a mean of zero: the second request of a class
         // whose first one was free sets the mean.

@@ -45,7 +45,13 @@ pub struct Expectation {
     pub requests: u64,
     /// The class whose average it is.
     pub width: ClassWidth,
+    /// Where that class is, for [`LearntCosts::learn_at`].
+    pub place: ClassPlace,
 }
+
+/// Where a class was when a request asked what to expect. It may be gone by the time at which the request ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassPlace(u32);
 
 /// Which requests an average is of.
 ///
@@ -98,22 +104,24 @@ impl LearntCosts {
 
     /// What is expected of a request of that class; `None` if nothing is known of its flow schema.
     pub fn expected(&mut self, class: &CostClass) -> Option<Expectation> {
-        let (place, expected) = self.find(class)?;
-        self.use_again(place);
+        let expected = self.find(class)?;
+        self.use_again(expected.place.0);
         Some(expected)
     }
 
     /// [`expected`](Self::expected) for somebody who only wants to know: it does not count as a use of the class.
     pub fn peek(&self, class: &CostClass) -> Option<Expectation> {
-        self.find(class).map(|(_, expected)| expected)
+        self.find(class)
     }
 
-    fn find(&self, class: &CostClass) -> Option<(u32, Expectation)> {
+    #[inline]
+    fn find(&self, class: &CostClass) -> Option<Expectation> {
         for (key, width) in class.keys.into_iter().zip(WIDTHS) {
             let Some(&place) = self.places.get(&key) else { continue };
             let average = self.entries[place as usize].average;
             if average.seen() >= SEEN_MIN || width == ClassWidth::Schema {
-                return Some((place, Expectation { cost: average.mean(), requests: average.seen(), width }));
+                let (cost, requests) = (average.mean(), average.seen());
+                return Some(Expectation { cost, requests, width, place: ClassPlace(place) });
             }
         }
         None
@@ -121,11 +129,17 @@ impl LearntCosts {
 
     /// A request of that class has cost this much.
     pub fn learn(&mut self, class: &CostClass, cost: f64) {
+        self.learn_at(class, cost, None);
+    }
+
+    /// The same for a request whose class was [expected](Self::expected) there: it need not be looked for.
+    pub fn learn_at(&mut self, class: &CostClass, cost: f64, place: Option<ClassPlace>) {
         let cost = sane(cost);
+        let mut known = place.map(|ClassPlace(place)| place);
         // The wider ones last: they are the ones to keep.
         let mut narrower: Option<u32> = None;
         for key in class.keys {
-            let place = match narrower.and_then(|narrower| self.wider_than(narrower, key)) {
+            let place = match known.filter(|place| self.is_at(*place, key)) {
                 Some(place) => {
                     self.use_again(place);
                     place
@@ -138,8 +152,9 @@ impl LearntCosts {
                     place
                 }
             };
-            self.entries[place as usize].average.learn(cost);
-            narrower = Some(place);
+            let entry = &mut self.entries[place as usize];
+            entry.average.learn(cost);
+            (known, narrower) = (Some(entry.wider), Some(place));
         }
     }
 
@@ -153,11 +168,10 @@ impl LearntCosts {
         self.entries.is_empty()
     }
 
-    /// The entry of a class, if it is where it was when a request of that narrower class last ended.
+    /// Whether the entry of a class is still where it was.
     #[inline]
-    fn wider_than(&self, narrower: u32, key: u64) -> Option<u32> {
-        let place = self.entries[narrower as usize].wider;
-        self.entries.get(place as usize).filter(|entry| entry.key == key).map(|_| place)
+    fn is_at(&self, place: u32, key: u64) -> bool {
+        self.entries.get(place as usize).is_some_and(|entry| entry.key == key)
     }
 
     /// The entry of a class, which is the most recently used one from now on.

@@ -17,7 +17,7 @@ mod seat_rule;
 
 pub use account::{Adjustment, CostAccount, Settlement};
 pub use class::{CostClass, path_pattern, route_key, text_key, unit_key};
-pub use learnt::{CLASSES_MAX, ClassWidth, Expectation, LearntCosts, SEEN_MIN};
+pub use learnt::{CLASSES_MAX, ClassPlace, ClassWidth, Expectation, LearntCosts, SEEN_MIN};
 pub use price::SeatTimePrice;
 pub use seat_rule::SeatRule;
 

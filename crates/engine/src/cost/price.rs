@@ -12,16 +12,17 @@ pub struct SeatTimePrice {
     seen: u32,
 }
 
-/// The newest request has a weight of one over this.
-const WEIGHT: u32 = 256;
+/// After so many requests, the newest one has the weight [`WEIGHT`].
+const SETTLED: u32 = 256;
+const WEIGHT: f64 = 1.0 / 256.0;
 
 // === impl SeatTimePrice ===
 
 impl SeatTimePrice {
     /// A request held its seats for so many seat-nanoseconds, and cost so much.
     pub fn learn(&mut self, seat_time: f64, cost: f64) {
-        self.seen = self.seen.saturating_add(1).min(WEIGHT);
-        let weight = 1.0 / f64::from(self.seen);
+        self.seen = self.seen.saturating_add(1).min(SETTLED);
+        let weight = if self.seen < SETTLED { 1.0 / f64::from(self.seen) } else { WEIGHT };
         self.seat_time += (seat_time.max(0.0) - self.seat_time) * weight;
         self.cost += (cost - self.cost) * weight;
     }

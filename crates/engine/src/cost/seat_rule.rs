@@ -30,9 +30,11 @@ impl SeatRule {
     /// The seats of a request that costs so much: rounded up, at least one.
     #[inline]
     pub fn seats(&self, cost: f64) -> u32 {
+        let seats = cost / self.cost_per_seat;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such a cast stays within bounds")]
-        let seats = (cost / self.cost_per_seat).ceil() as u32;
-        seats.clamp(1, self.seats_max)
+        let whole = seats as u32;
+        // Rounded up without a call.
+        whole.saturating_add(u32::from(f64::from(whole) < seats)).clamp(1, self.seats_max)
     }
 
     /// What a request costs at most that takes so many seats.

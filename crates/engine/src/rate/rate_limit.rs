@@ -86,7 +86,9 @@ impl RateLimit {
         let ahead = stamp.map_or(0, |stamp| (stamp - now).max(0));
         let free = u128::from((self.burst_time - ahead).max(0).unsigned_abs());
         let left = free * u128::from(self.amount) / u128::from(self.period.unsigned_abs());
-        u64::try_from(left).unwrap_or(u64::MAX).min(self.burst)
+        let left = u64::try_from(left).unwrap_or(u64::MAX).min(self.burst);
+        // A flow at rest may always send one request, also where its part of the burst is less than one.
+        if ahead == 0 { left.max(1) } else { left }
     }
 
     /// The rate of a flow that has a part of it here, by the clock of that part: it gives as much as the whole in the same time, and that part

@@ -189,3 +189,11 @@ fn a_request_larger_than_the_burst_passes_when_its_flow_is_at_rest() {
     assert_eq!(stamps.standing(&limit, 1, at(0)).left, 0);
     assert_eq!(stamps.standing(&limit, 1, at(5 * SECOND)).left, 5);
 }
+
+/// Rounded down, what may pass at once is less than one request here.
+#[test]
+fn a_flow_at_rest_may_always_send_a_request() {
+    let limit = RateLimit::new(3, SECOND, 1);
+    assert_eq!((limit.left(None, at(0)), limit.left(Some(at(0)), at(0))), (1, 1));
+    assert_eq!(limit.left(Some(at(1)), at(0)), 0);
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use evenkeel::clock::ManualClock;
 use evenkeel::request::{FlowRequest, Patience};
 use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
 use evenkeel_bars::{Bar, Bars};
@@ -12,6 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::costed_objects::{PER_FLOW, costed_objects};
+use crate::instructions::PACE;
 use crate::{ROUND, now};
 
 const PORT: u16 = 19_329;
@@ -40,12 +42,15 @@ const REJECTED: &str = "cost: the same: rejected";
 const NGINX_OFF_RATE: &str = "cost: nginx limit_req beside it: accepted off the rate";
 const NGINX_REJECTED: &str = "cost: nginx limit_req beside it: rejected";
 
+/// The annotations of a flow schema whose costs are learnt, and of one whose flows have a rate that nobody reaches.
+pub(crate) const LEARNT: &str =
+    "evenkeel.dev/cost: tokens, evenkeel.dev/seats: learnt, evenkeel.dev/cost-per-seat: '10'";
+pub(crate) const RATE: &str = "evenkeel.dev/rate: 1000000000/s";
+
 pub(crate) fn bars(bars: &mut Bars) {
     bars.measure(OFF, "ns", || (in_turns(["", ""])[0], Bar::None));
-    let learnt = "evenkeel.dev/cost: tokens, evenkeel.dev/seats: learnt, evenkeel.dev/cost-per-seat: '10'";
-    bars.measure(WITH_COSTS, "ns", || (a_request_more(learnt), Bar::AtMost(60.0, "ns")));
-    let rate = "evenkeel.dev/rate: 1000000000/s";
-    bars.measure(WITH_RATE, "ns", || (a_request_more(rate), Bar::AtMost(40.0, "ns")));
+    bars.measure(WITH_COSTS, "ns", || (a_request_more(LEARNT), Bar::AtMost(60.0, "ns")));
+    bars.measure(WITH_RATE, "ns", || (a_request_more(RATE), Bar::AtMost(40.0, "ns")));
     if ![OFF_RATE, REJECTED, NGINX_OFF_RATE, NGINX_REJECTED].iter().any(|name| bars.wants(name)) {
         return;
     }
@@ -62,8 +67,30 @@ pub(crate) fn bars(bars: &mut Bars) {
 }
 
 fn controlled(annotations: &str) -> FlowControl {
-    let objects = costed_objects(&format!("{PER_FLOW}, evenkeel.dev/wait-limit: 60s"), annotations);
-    FlowControl::builder().server_concurrency(1000).drive_by_hand().objects(&*objects).build()
+    FlowControl::builder().server_concurrency(1000).drive_by_hand().objects(&*costed(annotations)).build()
+}
+
+fn costed(annotations: &str) -> String {
+    costed_objects(&format!("{PER_FLOW}, evenkeel.dev/wait-limit: 60s"), annotations)
+}
+
+/// Requests with these annotations, for `cargo xtask bench instructions`.
+pub(crate) fn call(annotations: &str, calls: u32) {
+    let clock = ManualClock::new();
+    let builder = FlowControl::builder().server_concurrency(1000).manual_clock(clock.clone());
+    let flow = builder.objects(&*costed(annotations)).build();
+    let (user, info) = (User::new("alice", ["system:authenticated"]), RequestInfo::for_path("get", "/orders"));
+    for _ in 0..calls {
+        clock.advance(PACE);
+        request(&flow, Attributes { user: &user, request: &info });
+    }
+}
+
+/// A request that is let in, costs something and ends.
+fn request(flow: &FlowControl, attributes: Attributes<'_>) {
+    let permit = now(flow.admit(attributes, WorkEstimate::ONE_SEAT)).expect("a seat");
+    permit.add_cost(7.0);
+    drop(permit);
 }
 
 /// How much longer a request takes with these annotations than without, in nanoseconds.
@@ -81,9 +108,7 @@ fn in_turns(annotations: [&str; 2]) -> [f64; 2] {
     let round = |flow: &FlowControl| {
         let start = std::time::Instant::now();
         for _ in 0..ROUND {
-            let permit = now(flow.admit(attributes, WorkEstimate::ONE_SEAT)).expect("a seat");
-            permit.add_cost(7.0);
-            drop(permit);
+            request(flow, attributes);
         }
         start.elapsed().as_secs_f64() * 1e9 / f64::from(ROUND)
     };

@@ -9,10 +9,15 @@ use evenkeel::clock::ManualClock;
 use evenkeel_bars::Call;
 
 use crate::service::{objects, queuing, user};
-use crate::{admit, layer};
+use crate::{admit, cost, layer, shadow};
 
 pub(crate) const CALLS: &[Call] = &[
     ("admit and drop", admit_and_drop),
+    ("admit, cost and drop, nothing said of costs and rates", |calls| cost::call("", calls)),
+    ("admit, cost and drop with learnt costs", |calls| cost::call(cost::LEARNT, calls)),
+    ("admit, cost and drop with a rate", |calls| cost::call(cost::RATE, calls)),
+    ("admit and drop, nothing recorded", |calls| shadow::call(None, calls)),
+    ("admit and drop with the recorder", |calls| shadow::call(Some(32 << 20), calls)),
     ("a request through the layer", layer::call_layered),
     ("the same request without the layer", layer::call_bare),
 ];

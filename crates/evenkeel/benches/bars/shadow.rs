@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenkeel::clock::ManualClock;
 use evenkeel::division::Borrowing;
 use evenkeel::objects::Objects;
 use evenkeel::shadow::{ShadowReport, ShadowSettings};
 use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
 use evenkeel_bars::{Bar, Bars};
 
+use crate::instructions::PACE;
 use crate::{ROUND, now};
 
 /// Turns of the measured and of what it is compared with.
@@ -83,13 +85,31 @@ fn more(without: &FlowControl, with: &FlowControl) -> f64 {
 
 /// How long a request takes that is let in and ends, in nanoseconds.
 fn turn_of(flow: &FlowControl) -> f64 {
-    let (user, info) = (User::new("alice", ["system:authenticated"]), RequestInfo::for_path("get", "/orders/7"));
+    let (user, info) = request();
     let attributes = Attributes { user: &user, request: &info };
     let start = Instant::now();
     for _ in 0..ROUND {
         drop(now(flow.admit(attributes, WorkEstimate::ONE_SEAT)).expect("a seat"));
     }
     start.elapsed().as_secs_f64() * 1e9 / f64::from(ROUND)
+}
+
+fn request() -> (User, RequestInfo<'static>) {
+    (User::new("alice", ["system:authenticated"]), RequestInfo::for_path("get", "/orders/7"))
+}
+
+/// The same requests, recorded in so many bytes, for `cargo xtask bench instructions`.
+pub(crate) fn call(recorded: Option<usize>, calls: u32) {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(1000).manual_clock(clock.clone()).build();
+    if let Some(bytes) = recorded {
+        flow.record(bytes);
+    }
+    let (user, info) = request();
+    for _ in 0..calls {
+        clock.advance(PACE);
+        drop(now(flow.admit(Attributes { user: &user, request: &info }, WorkEstimate::ONE_SEAT)).expect("a seat"));
+    }
 }
 
 /// A minute of mixed load on all cores, with the same objects on both sides.

@@ -7,13 +7,13 @@ use std::thread::LocalKey;
 use std::time::Duration;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::cost::{Adjustment, CostAccount, Settlement};
+use evenkeel_engine::cost::{Adjustment, CostAccount};
 use evenkeel_engine::queue_set::{Phase, Rejection, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
 
-use crate::control::accounts::RequestAccount;
+use crate::control::accounts::{RequestAccount, Settled};
 use crate::control::core::{Belongings, LevelCore};
-use crate::control::events::{CostKind, EventKind, RunEnd};
+use crate::control::events::RunEnd;
 use crate::control::long_running::Counting;
 use crate::control::rejected::Rejected;
 use crate::control::reused_box::{Reusable, ReusedBox, SpareBoxes};
@@ -159,13 +159,14 @@ impl Admission {
         belongings.map(|belongings| GivenUp { reason, _belongings: belongings })
     }
 
-    /// The request has ended, and no lock is held: its cost is learnt and noted.
+    /// The request has ended, and no lock is held: its cost is learnt and noted. It was not settled if it never ran.
     #[cold]
-    fn close(&self, account: &mut RequestAccount, settlement: Option<&Settlement>, has_failed: bool, now: Instant) {
-        let Some(settlement) = settlement else { return account.abandon(now) };
-        let expected = account.close(settlement, has_failed, now);
-        if let (Some(times), Some(unit)) = (&self.times, account.unit()) {
-            times.note_cost(RequestCost { expected, actual: settlement.cost }, CostKind::of(unit));
+    fn close(&self, mut account: ReusedBox<RequestAccount>, settled: Option<&Settled>, has_failed: bool, now: Instant) {
+        let Some(accounts) = &self.destination.accounts else { return };
+        let Some(settled) = settled else { return account.abandon(accounts, now) };
+        account.close(accounts, settled, has_failed, now);
+        if let (Some(times), Some(unit)) = (&self.times, settled.unit) {
+            times.note_cost(RequestCost { expected: settled.expected, actual: settled.settlement.cost }, unit);
         }
     }
 
@@ -183,7 +184,8 @@ impl Admission {
     /// The request has waited, and runs now: its seats follow what was learnt meanwhile.
     pub(crate) fn expect_anew(&self) {
         if let Some(account) = &self.account
-            && let Some(seats) = account.expect_anew()
+            && let Some(accounts) = &self.destination.accounts
+            && let Some(seats) = account.expect_anew(accounts)
         {
             self.set_seats(seats);
         }
@@ -251,16 +253,16 @@ impl Drop for Admission {
         let mut core = destination.level.lock_for_event();
         let now = core.at(now);
         let start = self.times.as_ref().and_then(|_| core.queue_set().start(self.id));
-        let settled = self.account.take().map(|account| settle(account, self.id, &mut core, now, &mut wakers));
-        let finish = core.finish(now, self.id, end, &mut wakers);
+        let settled = self.account.as_mut().and_then(|account| settle(account, destination, &core, self.id, now));
+        let finish = core.finish(now, self.id, end, settled.as_ref(), &mut wakers);
         let given_up = if finish.is_none() { self.give_up(&mut core, now, &mut wakers) } else { None };
         let is_idle = core.queue_set().is_idle();
         let lingers = finish.as_ref().is_some_and(|finished| finished.lingers);
         let change = if lingers { core.take_earlier_timeout() } else { None };
         let is_batch = core.events.is_batch();
         drop(core);
-        if let Some((mut account, settlement)) = settled {
-            self.close(&mut account, settlement.as_ref(), end != RunEnd::Done, now);
+        if let Some(account) = self.account.take() {
+            self.close(account, settled.as_ref(), end != RunEnd::Done, now);
         }
         if let Some(times) = &self.times {
             times.note_end(start.map(|(_, started)| started), now);
@@ -281,23 +283,15 @@ impl Drop for Admission {
     }
 }
 
-/// A request is about to end: its flow is charged what is left of its cost (CO-5). There is no settlement if it never ran.
+/// A request is about to end: what is left of its cost (CO-5). `None` if it never ran.
 #[cold]
 fn settle(
-    mut account: ReusedBox<RequestAccount>,
+    account: &mut RequestAccount,
+    destination: &Destination,
+    core: &LevelCore,
     id: RequestId,
-    core: &mut LevelCore,
     now: Instant,
-    wakers: &mut Wakers,
-) -> (ReusedBox<RequestAccount>, Option<Settlement>) {
-    let Some((_, started)) = core.queue_set().start(id) else { return (account, None) };
-    let settlement = account.settle(started, now);
-    if settlement.charge != 0 {
-        core.charge(now, id, settlement.charge, wakers);
-    }
-    if let Some(unit) = account.unit() {
-        let expected = account.state().expected();
-        core.note_cost(now, id, EventKind::costed(unit, settlement.cost, expected));
-    }
-    (account, Some(settlement))
+) -> Option<Settled> {
+    let (_, started) = core.queue_set().start(id)?;
+    Some(account.settle(destination.accounts.as_deref()?, started, now))
 }

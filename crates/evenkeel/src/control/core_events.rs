@@ -8,6 +8,7 @@ use evenkeel_engine::queue_set::{Arrival, Effects, Ended, Finish, Mode, Phase, Q
 use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Flow, WorkEstimate};
 
+use crate::control::accounts::Settled;
 use crate::control::core::{Belongings, EngineLevel, LevelCore};
 use crate::control::counts::Mark;
 use crate::control::events::{EventKind, EventSubject, NO_QUEUE, RunEnd};
@@ -173,13 +174,26 @@ impl LevelCore {
         self.events.push_only(now, mark.subject(RequestId::NONE, work), kind, self.numbers());
     }
 
-    /// A request that runs finishes. `None` if it does not run.
+    /// A request that runs finishes, and its flow is charged what is left of its cost (CO-5). `None` if it does not run.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as for `arrive`")]
-    pub(crate) fn finish(&mut self, now: Instant, id: RequestId, end: RunEnd, wakers: &mut Wakers) -> Option<Finished> {
+    pub(crate) fn finish(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        end: RunEnd,
+        settled: Option<&Settled>,
+        wakers: &mut Wakers,
+    ) -> Option<Finished> {
         let ending = self.ending(id, Phase::Executing)?;
+        let charge = settled.map_or(0, |settled| settled.settlement.charge);
         let lingers = |finish: Finish<Mark>| matches!(finish, Finish::Lingering { .. });
-        let lingers = self.event(now, wakers, |level, wakers| level.finish(now, id, wakers).map(lingers))?;
+        let lingers = self.event(now, wakers, |level, wakers| {
+            if charge != 0 {
+                level.charge(now, id, charge, wakers);
+            }
+            level.finish(now, id, wakers).map(lingers)
+        })?;
         self.mutating.change(ending.mark.access, 0, -1);
         let kind = EventKind::Finished {
             ran: ending.started.map_or(0, |started| now - started),
@@ -187,7 +201,11 @@ impl LevelCore {
             is_watch: ending.mark.is_watch,
             end,
         };
-        if wakers.notes.tell_nothing() {
+        let heard = settled.filter(|_| self.events.hear_costs);
+        if let Some(settled) = heard {
+            self.note_settled(now, ending.subject, settled);
+        }
+        if wakers.notes.tell_nothing() && heard.is_none() {
             self.events.push_only(now, ending.subject, kind, self.numbers());
         } else {
             self.events.push(now, ending.subject, kind);
@@ -196,6 +214,18 @@ impl LevelCore {
         self.start_own_grants(wakers);
         let belongings = if lingers { Belongings::default() } else { self.take_belongings(id) };
         Some(Finished { lingers, _belongings: belongings })
+    }
+
+    /// Appends the events of a cost that has been settled, before that of the end.
+    #[cold]
+    fn note_settled(&mut self, now: Instant, subject: EventSubject, settled: &Settled) {
+        let Settled { settlement, expected, unit } = settled;
+        if settlement.charge != 0 {
+            self.events.push(now, subject, EventKind::Charged { seat_time: settlement.charge });
+        }
+        if let Some(unit) = unit {
+            self.events.push(now, subject, EventKind::costed(*unit, settlement.cost, *expected));
+        }
     }
 
     /// A waiting request gives up, and is counted with this reason.
@@ -219,19 +249,12 @@ impl LevelCore {
     pub(crate) fn charge(&mut self, now: Instant, id: RequestId, seat_time: Nanos, wakers: &mut Wakers) -> bool {
         let ending = self.ending(id, Phase::Executing);
         let is_charged = self.event(now, wakers, |level, wakers| level.charge(now, id, seat_time, wakers));
-        if let Some(ending) = ending {
+        if let Some(ending) = ending.filter(|_| self.events.hear_costs) {
             self.events.push(now, ending.subject, EventKind::Charged { seat_time });
         }
         self.settle(now, wakers);
         self.start_own_grants(wakers);
         is_charged
-    }
-
-    /// An executing request is about to end, and this is what it cost.
-    pub(crate) fn note_cost(&mut self, now: Instant, id: RequestId, cost: EventKind) {
-        if let Some(ending) = self.ending(id, Phase::Executing) {
-            self.events.push_only(now, ending.subject, cost, self.numbers());
-        }
     }
 
     /// An executing request holds so many seats from now on. Tells how many it holds; `None` if it is not executing or takes no

@@ -143,6 +143,7 @@ impl<'a> Costing<'a> {
     }
 
     /// The meter of the request, if its cost is counted in this.
+    #[inline]
     pub(crate) fn meter(&self, unit: Option<&CostUnit>) -> Option<Meter> {
         if let Some(made) = self.made.filter(|_| unit == Some(&CostUnit::Tokens)) {
             return made.lock().unwrap_or_else(PoisonError::into_inner).take();

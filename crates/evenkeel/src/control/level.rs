@@ -47,12 +47,14 @@ pub(crate) struct ListenersGuard<'a>(MutexGuard<'a, LevelListeners>);
 
 impl Level {
     pub(crate) fn new(id: LevelId, config: QueueSetConfig, listeners: LevelListeners, now: Instant) -> Self {
+        let mut core = LevelCore::new(config, now);
+        core.events.hear_costs = listeners.hear_costs();
         Self {
             id,
             is_quiescing: AtomicBool::new(false),
             wanted_names: listeners.wanted_names(),
             accounts: LevelAccounts::default(),
-            core: OwnCacheLines(Mutex::new(LevelCore::new(config, now))),
+            core: OwnCacheLines(Mutex::new(core)),
             listeners: OwnCacheLines(Mutex::new(listeners)),
         }
     }

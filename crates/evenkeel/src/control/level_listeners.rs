@@ -67,7 +67,12 @@ impl LevelListeners {
         self.attribution.as_ref().map(|attribution| attribution.wanted_names())
     }
 
-    /// Adds a listener, which gets all events from now on.
+    /// Whether somebody wants to hear of costs. The counts of the level do not: they get no events that nobody hears.
+    pub(crate) fn hear_costs(&self) -> bool {
+        self.attribution.is_some() || !self.others.is_empty()
+    }
+
+    /// Adds a listener, which gets all events from now on: [`EventBuffer::hear_costs`](crate::control::events::EventBuffer) is to be set.
     pub(crate) fn add(&mut self, listener: Box<dyn Listener>) {
         self.others.push(listener);
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::control::accounts::RequestAccount;
+use crate::control::accounts::{RequestAccount, SchemaAccounts};
 use crate::control::admission::Admission;
 use crate::control::class::Class;
 use crate::control::clock::nanos;
@@ -165,6 +165,12 @@ impl Permit {
     #[inline]
     pub(crate) fn account(&self) -> Option<&RequestAccount> {
         self.0.account.as_deref()
+    }
+
+    /// The accounts of its flow schema, if the schema says something of costs or rates.
+    #[inline]
+    pub(crate) fn accounts(&self) -> Option<&SchemaAccounts> {
+        self.0.destination.accounts.as_deref()
     }
 
     /// The request has failed: its service did not answer as it should, or in time. [Listeners](crate::events::Listener) are told so when it

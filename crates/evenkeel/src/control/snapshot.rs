@@ -53,8 +53,8 @@ pub(crate) struct Destination {
     pub(crate) uid_headers: Option<UidHeaders>,
     /// The accounts of the flow schema, if its objects say something of costs or rates.
     pub(crate) accounts: Option<Arc<SchemaAccounts>>,
-    /// The accounts of requests whose routes say what their cost is counted in, as far as there were any.
-    of_routes: Mutex<Vec<(CostUnit, Option<Arc<SchemaAccounts>>)>>,
+    /// The same place for requests whose routes say what their cost is counted in, as far as there were any.
+    of_routes: Mutex<Vec<(CostUnit, Option<Arc<Destination>>)>>,
     pub(crate) upkeep: Arc<Upkeep>,
 }
 
@@ -135,9 +135,8 @@ impl Snapshot {
     #[cold]
     fn add_destination<'a>(&self, schema: usize, copy: &'a OnceLock<Arc<Destination>>) -> &'a Arc<Destination> {
         // Made before it is put in place, so that nobody takes a level's lock while others wait for the copy.
-        let mut made = Destination::new(&self.configuration, schema, &self.levels, &self.upkeep, self.preset);
-        made.accounts = self.accounts_of(schema).cloned();
-        let made = Arc::new(made);
+        let made = Destination::new(&self.configuration, schema, &self.levels, &self.upkeep, self.preset);
+        let made = Arc::new(Destination { accounts: self.accounts_of(schema).cloned(), ..made });
         copy.get_or_init(|| made)
     }
 }
@@ -177,17 +176,32 @@ impl Destination {
         }
     }
 
-    /// The accounts of requests whose route says what their cost is counted in; `None` if the flow schema says it itself, or if nothing
-    /// depends on it.
+    /// The same place with the accounts of requests whose route says what their cost is counted in; `None` if the flow schema says it
+    /// itself, or if nothing depends on it.
     #[cold]
-    pub(crate) fn accounts_of_route(&self, unit: &CostUnit) -> Option<Arc<SchemaAccounts>> {
+    pub(crate) fn of_route(&self, unit: &CostUnit) -> Option<Arc<Self>> {
         let mut known = self.of_routes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, accounts)) = known.iter().find(|(known, _)| known == unit) {
-            return accounts.clone();
+        if let Some((_, of_route)) = known.iter().find(|(known, _)| known == unit) {
+            return of_route.clone();
         }
         let accounts = self.level.accounts.of_route(self.schema(), unit);
-        known.push((unit.clone(), accounts.clone()));
-        accounts
+        let of_route = accounts.map(|accounts| Arc::new(self.with_accounts(accounts)));
+        known.push((unit.clone(), of_route.clone()));
+        of_route
+    }
+
+    fn with_accounts(&self, accounts: Arc<SchemaAccounts>) -> Self {
+        Self {
+            level: Arc::clone(&self.level),
+            series: self.series,
+            long_running: Arc::clone(&self.long_running),
+            schema: self.schema,
+            configuration: Arc::clone(&self.configuration),
+            uid_headers: self.uid_headers.clone(),
+            accounts: Some(accounts),
+            of_routes: Mutex::default(),
+            upkeep: Arc::clone(&self.upkeep),
+        }
     }
 
     /// What kind of service it belongs to.

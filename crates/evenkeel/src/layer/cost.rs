@@ -16,13 +16,13 @@ pub(crate) fn note_response<B: Body>(permit: &Permit, account: &RequestAccount, 
         let counted = meter.lock().begin(status, response.headers_mut());
         return permit.note_counted(counted);
     }
-    match account.unit() {
+    match permit.accounts().and_then(|accounts| accounts.unit.as_ref()) {
         Some(CostUnit::Bytes) => {
             if let Some(length) = response.body().size_hint().exact() {
                 permit.announce_cost(bytes(length));
             }
         }
-        Some(CostUnit::Header { keeps, .. }) => note_header(permit, account, response.headers_mut(), *keeps),
+        Some(CostUnit::Header { keeps, .. }) => note_header(permit, response.headers_mut(), *keeps),
         Some(CostUnit::Time | CostUnit::Tokens) | None => {}
     }
 }
@@ -33,7 +33,7 @@ pub(crate) fn note_frame(permit: &Permit, account: &RequestAccount, frame: &mut 
         let counted = meter.lock().progress(frame);
         return permit.note_counted(counted);
     }
-    match account.unit() {
+    match permit.accounts().and_then(|accounts| accounts.unit.as_ref()) {
         Some(CostUnit::Bytes) => {
             if let Some(data) = frame.data_ref() {
                 permit.add_cost(bytes(data.len() as u64));
@@ -41,7 +41,7 @@ pub(crate) fn note_frame(permit: &Permit, account: &RequestAccount, frame: &mut 
         }
         Some(CostUnit::Header { keeps, .. }) => {
             if let Some(trailers) = frame.trailers_mut() {
-                note_header(permit, account, trailers, *keeps);
+                note_header(permit, trailers, *keeps);
             }
         }
         Some(CostUnit::Time | CostUnit::Tokens) | None => {}
@@ -58,8 +58,8 @@ pub(crate) fn note_end(permit: &Permit, account: &RequestAccount) {
 }
 
 /// Takes the cost out of headers or trailers. A value that is not a number is ignored, and does not get to the client either.
-fn note_header(permit: &Permit, account: &RequestAccount, headers: &mut HeaderMap, keeps: bool) {
-    let Some(name) = &account.schema.header else { return };
+fn note_header(permit: &Permit, headers: &mut HeaderMap, keeps: bool) {
+    let Some(name) = permit.accounts().and_then(|accounts| accounts.header.as_ref()) else { return };
     let cost = headers.get(name).and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
     if let Some(cost) = cost.filter(|cost| cost.is_finite() && *cost >= 0.0) {
         permit.set_cost(cost);

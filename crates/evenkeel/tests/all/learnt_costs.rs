@@ -1,9 +1,10 @@
 //! Costs that are learnt: where they come from, what follows for seats and turns, and what teaches nothing (CO-2 to CO-5).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use evenkeel::events::{CostKind, Event, EventKind};
 use evenkeel::identify::Anonymous;
 use evenkeel::request::{FlowRequest, SeatTimes};
 use evenkeel::{Attributes, FlowControl, FlowLayer, Permit, RequestInfo, User};
@@ -91,6 +92,44 @@ async fn co_4_seats_follow_what_arises_and_what_is_announced() {
         (permit(&flow, "alice", "/generate").await.cost().unwrap().expected - 300.0).abs() < 1e-9,
         "what was reported"
     );
+}
+
+/// Events that nobody hears are not written, and whoever begins to listen hears of the next cost.
+#[tokio::test(start_paused = true)]
+async fn co_5_listeners_hear_of_a_cost_in_the_call_that_ends_its_request() {
+    let flow = controlled(TOKENS);
+    for _ in 0..2 {
+        let request = permit(&flow, "alice", "/generate").await;
+        tokio::time::advance(Duration::from_millis(10)).await;
+        request.add_cost(100.0);
+    }
+    let told = Arc::<Mutex<Vec<Event>>>::default();
+    let kept = Arc::clone(&told);
+    flow.listen(move |_, _| {
+        let kept = Arc::clone(&kept);
+        move |events: &[Event]| kept.lock().unwrap().extend_from_slice(events)
+    });
+    let request = permit(&flow, "alice", "/generate").await;
+    tokio::time::advance(Duration::from_millis(5)).await;
+    request.add_cost(100.0);
+    drop(request);
+    flow.deliver_events();
+    let told = told.lock().unwrap();
+    let kinds: Vec<EventKind> = told.iter().map(Event::kind).collect();
+    let [
+        EventKind::Passed { .. },
+        EventKind::Charged { seat_time },
+        EventKind::Costed { cost, expected_per_mille, unit },
+        EventKind::Finished { .. },
+    ] = kinds[..]
+    else {
+        panic!("{kinds:?}")
+    };
+    assert_eq!(seat_time, 5_000_000, "it pays what 100 tokens took before, and held its seat for half of that");
+    assert_eq!((cost, expected_per_mille, unit), (100_000, 1000, CostKind::Tokens));
+    let is_last: Vec<bool> = told.iter().map(Event::is_last).collect();
+    assert_eq!(is_last, [true, false, false, true]);
+    assert_eq!(told[1].level().executing, 0, "as it is afterwards");
 }
 
 #[tokio::test(start_paused = true)]

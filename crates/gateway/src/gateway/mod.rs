@@ -27,6 +27,7 @@ use crate::fleet::{self, FleetError};
 use crate::flight;
 use crate::identity::IdentityError;
 use crate::limit;
+use crate::llm::ModelReading;
 use crate::observe::ServiceFlow;
 use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, InEffect, SettingsInEffect, TOKEN_VARIABLE};
 use crate::observe::dashboard::{Frames, Recording, Sources, UpstreamReading};
@@ -279,6 +280,7 @@ impl Gateway {
                     readiness: readiness.clone(),
                     buffer_limit: buffer_limit_of(followed.clone()),
                     upstreams: upstreams_of(followed.clone()),
+                    models: models_of(followed.clone()),
                 };
                 let frames_in = frames.clone();
                 let admin = Admin { flow, metrics, readiness, settings: settings_of(followed), frames, token };
@@ -505,6 +507,13 @@ fn open_address(listen: &ListenAddress, token: Option<&AdminToken>) -> Result<Op
 /// A function that returns the counters of the present upstreams.
 fn upstreams_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> Vec<UpstreamReading> + Send> {
     Box::new(move || generations.borrow().upstreams().map(|upstream| upstream.reading()).collect())
+}
+
+/// A function that returns the counts of the language models of all services.
+fn models_of(generations: watch::Receiver<Arc<Generation>>) -> Box<dyn Fn() -> Vec<ModelReading> + Send> {
+    Box::new(move || {
+        ModelReading::by_name(generations.borrow().pools.iter().flat_map(|pool| pool.llm.models.readings()))
+    })
 }
 
 /// A function that returns the settings in effect.

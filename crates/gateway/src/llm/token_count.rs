@@ -141,6 +141,11 @@ impl TokenCount {
         true
     }
 
+    /// Whether it is a stream of which some text is there.
+    pub(super) fn has_first_token(&self) -> bool {
+        matches!(&self.response, Response::Read(reader) if reader.is_stream() && reader.seen().events > 0)
+    }
+
     /// The tokens so far. A response that cannot be read is assumed to be as long as others.
     pub(super) fn tokens(&self) -> Tokens {
         let seen = match &self.response {

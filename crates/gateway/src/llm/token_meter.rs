@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use bytes::Bytes;
 use evenkeel::cost::{CostMeter, CountCost, Counted};
@@ -12,6 +13,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body::Frame;
 
 use super::llm_service::LlmService;
+use super::model_counts::RunningResponse;
 use super::request_facts::RequestFacts;
 use super::token_count::{TokenCount, Tokens};
 use super::usage_filter::UsageFilter;
@@ -20,6 +22,7 @@ use super::usage_filter::UsageFilter;
 pub(crate) struct LlmRequest {
     service: Arc<LlmService>,
     pub(crate) facts: RequestFacts,
+    arrived: Instant,
     prompt_bytes: u64,
     cached_weight: f64,
     user: Box<str>,
@@ -40,6 +43,8 @@ struct TokenMeter {
     request: Arc<LlmRequest>,
     count: TokenCount,
     stage: Stage,
+    /// The response, once it has begun.
+    running: Option<RunningResponse>,
     /// The filter of a stream with usage that its client has not asked for.
     filter: Option<Box<UsageFilter>>,
 }
@@ -58,7 +63,7 @@ enum Stage {
 // === impl LlmRequest ===
 
 impl LlmRequest {
-    /// A request of this user whose body has so many bytes. Cached tokens count this much.
+    /// A request of this user that has arrived now, and whose body has so many bytes. Cached tokens count this much.
     pub(crate) fn new(
         service: &Arc<LlmService>,
         facts: RequestFacts,
@@ -69,6 +74,7 @@ impl LlmRequest {
         Self {
             service: Arc::clone(service),
             facts,
+            arrived: Instant::now(),
             prompt_bytes,
             cached_weight,
             user: user.into(),
@@ -120,7 +126,7 @@ impl CountCost for TokenSource {
         let request = Arc::clone(parts.extensions.get::<Arc<LlmRequest>>()?);
         let count = TokenCount::new(&request.service.learnt, &request.facts, &request.user, request.prompt_bytes);
         request.is_metered.store(true, Ordering::Relaxed);
-        Some(Box::new(TokenMeter { request, count, stage: Stage::Asked, filter: None }))
+        Some(Box::new(TokenMeter { request, count, stage: Stage::Asked, running: None, filter: None }))
     }
 }
 
@@ -131,8 +137,14 @@ impl TokenMeter {
         &self.request.service.learnt
     }
 
-    fn cost(&self) -> f64 {
-        self.count.tokens().cost(self.request.cached_weight)
+    /// Tells the tokens so far to whoever asks for them, and returns their cost.
+    fn note_tokens(&mut self) -> f64 {
+        let tokens = self.count.tokens();
+        self.request.set_tokens(tokens);
+        if let Some(running) = &mut self.running {
+            running.set(tokens);
+        }
+        tokens.cost(self.request.cached_weight)
     }
 }
 
@@ -157,8 +169,8 @@ impl CostMeter for TokenMeter {
             self.filter = Some(Box::new(UsageFilter::new()));
         }
         self.count.begin_response(content_type, is_encoded);
-        self.request.set_tokens(self.count.tokens());
-        Counted::InAll(self.cost())
+        self.running = Some(self.request.service.models.begin(&self.request.facts.model));
+        Counted::InAll(self.note_tokens())
     }
 
     fn progress(&mut self, frame: &mut Frame<Bytes>) -> Counted {
@@ -166,13 +178,16 @@ impl CostMeter for TokenMeter {
         if !self.count.feed(data) {
             return Counted::Nothing;
         }
+        if let Some(running) = self.running.as_mut().filter(|running| !running.has_first_token())
+            && self.count.has_first_token()
+        {
+            running.note_first_token(self.request.arrived.elapsed());
+        }
         if let Some(filter) = &mut self.filter {
             let passed = filter.pass(data.clone());
             *frame = Frame::data(passed);
         }
-        let tokens = self.count.tokens();
-        self.request.set_tokens(tokens);
-        Counted::InAll(tokens.cost(self.request.cached_weight))
+        Counted::InAll(self.note_tokens())
     }
 
     fn end(&mut self) -> Counted {
@@ -180,9 +195,7 @@ impl CostMeter for TokenMeter {
             return Counted::Nothing;
         }
         self.count.end(self.learnt());
-        let tokens = self.count.tokens();
-        self.request.set_tokens(tokens);
-        Counted::Exactly(tokens.cost(self.request.cached_weight))
+        Counted::Exactly(self.note_tokens())
     }
 }
 

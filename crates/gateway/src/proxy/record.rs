@@ -22,7 +22,7 @@ use crate::observe::metrics::UpstreamFailure;
 use crate::observe::spans::SpanIds;
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
-use crate::proxy::error_response::{Failure, REVOKED};
+use crate::proxy::error_response::{Failure, LlmApi, REVOKED};
 use crate::proxy::pool::FoundPool;
 use crate::proxy::upstream::{Upstream, UpstreamTarget};
 use crate::proxy::worker::Worker;
@@ -189,10 +189,13 @@ impl RequestRecord {
     }
 
     /// The request is for a language model, whose name is its namespace.
-    pub(super) fn note_llm(&mut self, request: &Arc<LlmRequest>) {
+    pub(super) fn note_llm(&mut self, request: &Arc<LlmRequest>, headers: &HeaderMap) {
         let namespace = model_namespace(&request.facts.model);
         self.namespace = (!namespace.is_empty()).then(|| namespace.into());
         self.llm = Some(Arc::clone(request));
+        if let Some(trace) = &mut self.trace {
+            trace.note_llm_api(LlmApi::of(&self.uri, headers));
+        }
     }
 
     fn line_tokens(&self) -> Option<LineTokens<'_>> {

@@ -2,11 +2,13 @@
 
 #![expect(clippy::float_cmp, reason = "the figures are whole numbers")]
 
+use crate::dashboard::Events;
 use crate::support;
 
 use std::net::SocketAddr;
 
 use evenkeel_gateway::Config;
+use evenkeel_gateway::observe::frame::Frame;
 use support::client::{Client, get};
 use support::upstream::{Upstream, has_more};
 use support::{Running, eventually, start};
@@ -158,4 +160,33 @@ async fn a_client_whose_tokens_are_not_counted_is_not_charged_for_any() {
         assert_eq!(metric(&running, "evenkeel_llm_tokens_total").await, 0.0, "{unit}");
         running.done().await;
     }
+}
+
+/// LM-8: the dashboard tells what a model does while it generates, not only when it has ended.
+#[tokio::test]
+async fn lm_8_a_model_is_in_the_frames_while_it_generates() {
+    let (upstream, _told) = upstream().await;
+    let running = start(settings(upstream.address)).await;
+    let mut events = Events::open(running.gateway.admin_address().unwrap()).await;
+    assert_eq!(events.frame().await.models, []);
+    let mut frames = Vec::new();
+    // A busy machine may miss the frame of the second in which a response began.
+    let is_generating = |frame: &Frame| {
+        let [model] = &frame.models[..] else { return false };
+        model.name == "talking" && model.running == 1 && model.prompt > 0.0 && model.output > 0.0
+    };
+    while !frames.last().is_some_and(is_generating) {
+        assert!(frames.len() < 20, "{:?}", frames.last());
+        let mut client = asking(running.address, "talking").await;
+        assert!(client.head().await.starts_with("HTTP/1.1 200"));
+        frames.push(events.frame().await);
+    }
+    let begin = |what: &str| format!("evenkeel_llm_time_to_first_token_seconds_{what}{{model=\"talking\"}}");
+    let (count, sum) = (metric(&running, &begin("count")).await, metric(&running, &begin("sum")).await);
+    assert!(count >= 1.0 && sum > 0.0 && sum < 10.0 * count, "{count} {sum}");
+    while frames.last().is_some_and(|frame| frame.models[0].running > 0) {
+        assert!(frames.len() < 40, "{:?}", frames.last());
+        frames.push(events.frame().await);
+    }
+    running.done().await;
 }

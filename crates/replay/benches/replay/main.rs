@@ -109,7 +109,9 @@ fn incident_seconds(requests: usize) -> f64 {
         (replay.finish(), incident.join().unwrap())
     });
     let time = start.elapsed().as_secs_f64();
-    assert_eq!((report.requests, incident.agreement.same), (requests as u64, requests as u64));
+    // Those that had not ended when the dump was made are not compared.
+    assert!(incident.agreement.requests + 100 > requests as u64, "{:?}", incident.agreement);
+    assert_eq!((report.requests, incident.agreement.same), (requests as u64, incident.agreement.requests));
     time
 }
 

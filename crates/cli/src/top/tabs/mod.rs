@@ -4,6 +4,7 @@ mod delays;
 mod events;
 mod flows;
 mod levels;
+mod models;
 mod queues;
 mod schemas;
 mod upstreams;
@@ -25,6 +26,8 @@ pub(super) enum Tab {
     Schemas,
     Upstreams,
     Events,
+    /// The last one, since it is only there where there are language models.
+    Models,
 }
 
 /// Which levels a table is about.
@@ -47,8 +50,23 @@ const NO_FRAME: &str = "Nothing has been received yet.";
 // === impl Tab ===
 
 impl Tab {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Levels, Self::Flows, Self::Delays, Self::Queues, Self::Schemas, Self::Upstreams, Self::Events];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Levels,
+        Self::Flows,
+        Self::Delays,
+        Self::Queues,
+        Self::Schemas,
+        Self::Upstreams,
+        Self::Events,
+        Self::Models,
+    ];
+
+    /// The tables that there are. One that is on the screen stays, also if it gets empty.
+    pub(super) fn shown(top: &Top) -> &'static [Self] {
+        let all: &'static [Self] = &Self::ALL;
+        let has_models = top.tab == Self::Models || top.frame().is_some_and(|frame| !frame.models.is_empty());
+        if has_models { all } else { &all[..Self::Models as usize] }
+    }
 
     pub(super) fn title(self) -> &'static str {
         match self {
@@ -59,15 +77,18 @@ impl Tab {
             Self::Schemas => "schemas",
             Self::Upstreams => "upstreams",
             Self::Events => "events",
+            Self::Models => "models",
         }
     }
 
-    pub(super) fn next(self) -> Self {
-        Self::ALL[(self as usize + 1) % Self::ALL.len()]
+    pub(super) fn next(self, top: &Top) -> Self {
+        let shown = Self::shown(top);
+        shown[(self as usize + 1) % shown.len()]
     }
 
-    pub(super) fn previous(self) -> Self {
-        Self::ALL[(self as usize + Self::ALL.len() - 1) % Self::ALL.len()]
+    pub(super) fn previous(self, top: &Top) -> Self {
+        let shown = Self::shown(top);
+        shown[(self as usize + shown.len() - 1) % shown.len()]
     }
 
     /// The rows that the filter leaves.
@@ -90,6 +111,7 @@ impl Tab {
             Self::Schemas => schemas::grid(frame),
             Self::Upstreams => upstreams::grid(top, frame),
             Self::Events => events::grid(frame),
+            Self::Models => models::grid(frame),
         }
     }
 
@@ -104,7 +126,7 @@ impl Tab {
             Self::Levels => level(key),
             Self::Flows | Self::Delays => flow_of(frame, key.split('\n').next()?),
             Self::Queues | Self::Schemas => level(key.split('\t').next()?),
-            Self::Upstreams | Self::Events => None,
+            Self::Upstreams | Self::Events | Self::Models => None,
         }
     }
 }

@@ -53,14 +53,20 @@ fn tabs(top: &Top, palette: Palette, area: Rect, buffer: &mut Buffer) -> u16 {
     if area.height == 0 {
         return 0;
     }
-    let mut spans = Vec::new();
-    for (at, tab) in Tab::ALL.into_iter().enumerate() {
-        let text = format!(" {} {} ", at + 1, tab.title());
-        let style = if tab == top.tab { palette.selected(Tone::Strong) } else { palette.style(Tone::Normal) };
-        spans.push(Span::styled(text, style));
-        spans.push(Span::raw(" "));
-    }
-    buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
+    let shown = Tab::shown(top);
+    let line = |end: &str| {
+        let mut spans = Vec::new();
+        for (at, tab) in shown.iter().enumerate() {
+            let text = format!(" {} {}{end}", at + 1, tab.title());
+            let style = if *tab == top.tab { palette.selected(Tone::Strong) } else { palette.style(Tone::Normal) };
+            spans.extend([Span::styled(text, style), Span::raw(end.to_owned())]);
+        }
+        Line::from(spans)
+    };
+    // All of them fit into 80 columns without their margins.
+    let wide = line(" ");
+    let is_wide = wide.width() <= usize::from(area.width) + 1;
+    buffer.set_line(area.x, area.y, &if is_wide { wide } else { line("") }, area.width);
     1
 }
 

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use evenkeel_gateway::observe::frame::{
-    Delay, Diagnosis, DiagnosisState, Event, EventKind, Flow, FlowCost, Frame, Level, Limit, OutCause, PastLevel,
-    Percentiles, Queuing, Schema, Server, Step, Upstream, Utilisation,
+    Delay, Diagnosis, DiagnosisState, Event, EventKind, Flow, FlowCost, Frame, Level, Limit, Model, OutCause,
+    PastLevel, Percentiles, Queuing, Schema, Server, Step, Upstream, Utilisation,
 };
 use insta::assert_snapshot;
 use ratatui::Terminal;
@@ -244,6 +244,41 @@ fn al_7_a_limit_and_costs_are_on_the_screen() {
     assert!(told, "the decision is among the events");
 }
 
+/// LM-8: the tokens of each model, where there are models.
+#[test]
+fn lm_8_language_models_have_a_table_if_there_are_any() {
+    let mut top = live();
+    let page = shown(&top, 80, 14);
+    assert!(!page.contains("models"), "{page}");
+    press(&mut top, typed("8"));
+    assert_eq!(shown(&top, 80, 14), page, "there is no such table");
+    let mut frame = frame();
+    let model = |name: &str, running, prompt, output| Model { name: name.to_owned(), running, prompt, output };
+    frame.models = vec![model("llama3:8b", 0, 0.0, 0.0), model("meta-llama/Llama-3.1-70B", 12, 2480.0, 612.5)];
+    top.update(Update::Frame(Box::new(frame.clone())));
+    for keys in [vec![KeyCode::Char('8')], vec![KeyCode::Char('1'), KeyCode::Left]] {
+        press(&mut top, keys);
+        let page = shown(&top, 80, 14);
+        let words = |begin: &str| -> Vec<String> {
+            let line = page.lines().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("{page}"));
+            line.trim_matches('"').split_whitespace().map(ToOwned::to_owned).collect()
+        };
+        assert!(page.contains("7 events 8 models"), "all names fit\n{page}");
+        assert_eq!(words("\"model "), ["model", "running", "prompt", "tokens/s", "output", "tokens/s"]);
+        assert_eq!(words("\"llama3:8b"), ["llama3:8b", "0", "0", "0"]);
+        assert_eq!(words("\"meta"), ["meta-llama/Llama-3.1-70B", "12", "2480", "612"]);
+    }
+    let paint = crate::terminal::ColorChoice::Never.paint(&std::io::stdout());
+    let text = crate::top::once::text(&top, 100, paint);
+    assert!(text.contains("\nLanguage models\nmodel "), "{text}");
+    // Whoever looks at the table keeps it.
+    frame.models.clear();
+    top.update(Update::Frame(Box::new(frame)));
+    assert!(shown(&top, 80, 14).contains("No language model has responded yet."));
+    press(&mut top, [KeyCode::Tab]);
+    assert!(!shown(&top, 80, 14).contains("models"));
+}
+
 #[test]
 fn help() {
     let mut top = live();
@@ -356,6 +391,7 @@ fn no_escape_sequence_reaches_the_terminal() {
         }
     }
     frame.upstreams[0].name += evil;
+    frame.models = vec![Model { name: evil.to_owned(), ..Model::default() }];
     frame.events[0].text += evil;
     frame.diagnosis.text += evil;
     frame.server.borrowing += evil;
@@ -366,7 +402,7 @@ fn no_escape_sequence_reaches_the_terminal() {
     let is_clean =
         |text: &str| text.chars().all(|character| !character.is_control() && !"\u{202e}\u{200b}".contains(character));
     for (width, height) in [(80, 24), (200, 60)] {
-        for key in "1234567".chars() {
+        for key in "12345678".chars() {
             press(&mut top, [KeyCode::Char(key)]);
             for mode in [KeyCode::Enter, KeyCode::Esc] {
                 press(&mut top, [mode]);

@@ -278,6 +278,7 @@ async fn the_pods_of_a_fleet_share_their_seats_by_an_etcd_with_tls_and_a_user() 
     let pods = [(); 2].map(|()| Pod::new(&rendered, &secrets, &upstream.url()));
     let gateways = pods.each_ref().map(Pod::start_gateway);
     for (pod, (_, addresses)) in pods.iter().zip(&gateways) {
+        until("a pod that has seats", || get(addresses.admin, "/readyz").0 == 200);
         assert_healthy(pod, addresses.admin);
         until("two pods that share 600 seats", || {
             let page = pod.ask(addresses.admin, "/metrics").1;

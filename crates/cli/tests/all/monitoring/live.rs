@@ -11,10 +11,12 @@ use super::station::{Gateway, Prometheus, recorded};
 const MADE: [(&str, &[&str]); 2] = [("up", &[]), ("ALERTS", &["alertname", "alertstate"])];
 
 /// What only a gateway in front of language models shows, as the catalogue of metrics has it.
-const OF_MODELS: [(&str, &[&str]); 3] = [
+const OF_MODELS: [(&str, &[&str]); 5] = [
+    ("evenkeel_llm_time_to_first_token_seconds_bucket", &["le", "model"]),
     ("evenkeel_llm_tokens_total", &["kind", "model", "user"]),
     ("evenkeel_request_cost_total", &["flow_schema", "priority_level", "unit"]),
     ("evenkeel_request_cost_expected_total", &["flow_schema", "priority_level", "unit"]),
+    ("evenkeel_revoked_requests_total", &["priority_level"]),
 ];
 
 /// What a limit shows that has tried another one and has seen the throughput fall.

@@ -558,8 +558,12 @@ impl TurnOrder for PerFlow {
     }
 
     fn charge(&mut self, queue: u32, seat_time: Nanos) {
-        self.flows.get_mut(queue).add_charge(seat_time);
-        self.update(queue);
+        let flow = self.flows.get_mut(queue);
+        flow.add_charge(seat_time);
+        // A flow of which nothing waits is in no order.
+        if flow.waiting > 0 {
+            self.update(queue);
+        }
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evenkeel_api::annotations::CostUnit;
 use evenkeel_engine::Schema;
-use evenkeel_engine::cost::{LearntCosts, SeatTimePrice};
+use evenkeel_engine::cost::{ClassPlace, CostClass, Expectation, LearntCosts, SeatTimePrice, Settlement};
 
 use super::flow_rates::FlowRates;
 use super::schema_accounts::SchemaAccounts;
@@ -16,8 +16,16 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 /// The costs and rates of the flow schemas that lead to a level.
 #[derive(Debug)]
 pub(crate) struct LevelAccounts {
-    learnt: Arc<Mutex<LearntCosts>>,
+    costs: Arc<Mutex<LevelCosts>>,
     ledgers: Mutex<Ledgers>,
+}
+
+/// The costs of all requests of a level. One lock is around all of them: a request that ends takes it once.
+#[derive(Debug)]
+struct LevelCosts {
+    learnt: LearntCosts,
+    /// The books of the ledgers, by their places; `None` for a ledger that is gone.
+    books: Vec<Option<CostBooks>>,
 }
 
 /// The ledgers by the names of flow schemas. Costs also by their units: a number of bytes says nothing of tokens.
@@ -37,14 +45,16 @@ pub(crate) struct RateLedger {
 /// The costs of the requests of a schema that are counted in one unit.
 #[derive(Debug)]
 pub(crate) struct CostLedger {
+    level: Arc<Mutex<LevelCosts>>,
+    /// The place of its books among those of the level.
+    place: usize,
     /// The bits of the seat-nanoseconds that a unit costs; those of NaN as long as that is unknown. Requests that arrive read it
     /// without the lock.
     per_unit: AtomicU64,
-    books: Mutex<CostBooks>,
 }
 
 /// Costs of requests that have ended, and the averages that follow from them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct CostBooks {
     price: SeatTimePrice,
     counts: CostCounts,
@@ -113,7 +123,7 @@ impl LevelAccounts {
             let ledger = match kept.iter().find(|(kept, _)| *kept == unit) {
                 Some((_, ledger)) => Arc::clone(ledger),
                 None => {
-                    let ledger = Arc::default();
+                    let ledger = Arc::new(CostLedger::new(&self.costs));
                     kept.push((unit.clone(), Arc::clone(&ledger)));
                     ledger
                 }
@@ -121,7 +131,7 @@ impl LevelAccounts {
             (unit, ledger)
         });
         drop(ledgers);
-        Arc::new(SchemaAccounts::new(schema, rates, costs, &self.learnt))
+        Arc::new(SchemaAccounts::new(schema, rates, costs))
     }
 
     /// Forgets what was kept for flow schemas that are not among these, and for units that they do not count in any more.
@@ -180,7 +190,7 @@ impl LevelAccounts {
             level: level.into(),
             rates: rates.collect(),
             costs: costs.collect(),
-            classes: self.learnt.lock().unwrap_or_else(PoisonError::into_inner).len(),
+            classes: lock(&self.costs).learnt.len(),
         };
         sample.rates.sort_by(|(one, _), (other, _)| one.cmp(other));
         sample.costs.sort_by(|(one, ..), (other, ..)| one.cmp(other));
@@ -194,7 +204,8 @@ impl LevelAccounts {
 
 impl Default for LevelAccounts {
     fn default() -> Self {
-        Self { learnt: Arc::new(Mutex::new(LearntCosts::new(seed(0)))), ledgers: Mutex::default() }
+        let costs = LevelCosts { learnt: LearntCosts::new(seed(0)), books: Vec::new() };
+        Self { costs: Arc::new(Mutex::new(costs)), ledgers: Mutex::default() }
     }
 }
 
@@ -209,8 +220,31 @@ impl RateLedger {
 // === impl CostLedger ===
 
 impl CostLedger {
+    fn new(level: &Arc<Mutex<LevelCosts>>) -> Self {
+        let mut costs = lock(level);
+        let free = costs.books.iter().position(Option::is_none);
+        let place = free.unwrap_or_else(|| {
+            costs.books.push(None);
+            costs.books.len() - 1
+        });
+        costs.books[place] = Some(CostBooks::default());
+        drop(costs);
+        Self { level: Arc::clone(level), place, per_unit: AtomicU64::new(f64::NAN.to_bits()) }
+    }
+
     fn counts(&self) -> CostCounts {
-        self.books().counts
+        let costs = lock(&self.level);
+        costs.books.get(self.place).copied().flatten().unwrap_or_default().counts
+    }
+
+    /// What requests of a class are expected to cost, if anything is known of them.
+    pub(super) fn expected(&self, class: &CostClass) -> Option<Expectation> {
+        lock(&self.level).learnt.expected(class)
+    }
+
+    /// The same for explanations: it does not count as a use of the class.
+    pub(super) fn peek(&self, class: &CostClass) -> Option<Expectation> {
+        lock(&self.level).learnt.peek(class)
     }
 
     /// The seat-nanoseconds that a unit costs, if that is known.
@@ -219,25 +253,60 @@ impl CostLedger {
         (!per_unit.is_nan()).then_some(per_unit)
     }
 
-    /// Notes a request that has ended, with its cost and its expected cost. `seat_time`: how long it held its seats, if the price
-    /// follows from that.
-    pub(super) fn note(&self, cost: f64, expected: f64, seat_time: Option<f64>) {
-        let mut books = self.books();
-        books.counts.cost += cost;
+    /// Notes a request that has ended, with its expected cost. `learn`: its class and the place of that, if its cost is learnt. `has_price`:
+    /// whether the price follows from such requests.
+    pub(super) fn note(
+        &self,
+        ended: &Settlement,
+        expected: f64,
+        learn: Option<(&CostClass, Option<ClassPlace>)>,
+        has_price: bool,
+    ) {
+        let mut costs = lock(&self.level);
+        if let Some((class, place)) = learn {
+            costs.learnt.learn_at(class, ended.cost, place);
+        }
+        let Some(books) = costs.books.get_mut(self.place).and_then(Option::as_mut) else { return };
+        books.counts.cost += ended.cost;
         books.counts.expected += expected;
-        if let Some(seat_time) = seat_time {
-            books.price.learn(seat_time, cost);
+        if learn.is_some() && has_price {
+            books.price.learn(ended.seat_time, ended.cost);
             self.per_unit.store(books.price.per_unit().unwrap_or(f64::NAN).to_bits(), Ordering::Relaxed);
         }
     }
+}
 
-    fn books(&self) -> MutexGuard<'_, CostBooks> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+impl Drop for CostLedger {
+    /// Requests have the ledger for as long as they run, so nobody uses the place any more.
+    fn drop(&mut self) {
+        if let Some(books) = lock(&self.level).books.get_mut(self.place) {
+            *books = None;
+        }
     }
 }
 
-impl Default for CostLedger {
-    fn default() -> Self {
-        Self { per_unit: AtomicU64::new(f64::NAN.to_bits()), books: Mutex::default() }
+fn lock(costs: &Mutex<LevelCosts>) -> MutexGuard<'_, LevelCosts> {
+    costs.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ledger_that_takes_the_place_of_another_begins_with_nothing() {
+        let accounts = LevelAccounts::default();
+        let [first, second] = [(); 2].map(|()| CostLedger::new(&accounts.costs));
+        let mut account = evenkeel_engine::cost::CostAccount::open(0.0, 1, None, None);
+        account.end_with(7.0);
+        let ended = account.settle(Default::default(), Default::default());
+        for ledger in [&first, &second] {
+            ledger.note(&ended, 3.0, None, false);
+        }
+        let place = first.place;
+        drop(first);
+        let third = CostLedger::new(&accounts.costs);
+        assert_eq!((third.place, third.counts().cost), (place, 0.0));
+        assert_eq!((second.counts().cost, second.counts().expected), (7.0, 3.0));
     }
 }

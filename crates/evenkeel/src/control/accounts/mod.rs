@@ -8,6 +8,6 @@ mod schema_accounts;
 mod throttled;
 
 pub(crate) use ledgers::{AccountSample, LevelAccounts};
-pub(crate) use request_account::{RequestAccount, Taken};
+pub(crate) use request_account::{RequestAccount, Settled, Taken};
 pub(crate) use schema_accounts::{Passed, SchemaAccounts};
 pub(crate) use throttled::{Throttled, ThrottledRequest, Wait};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use evenkeel_api::annotations::{CostUnit, Excess, RateUnit};
-use evenkeel_engine::cost::{CostClass, Expectation, LearntCosts, SeatRule, Settlement, route_key, unit_key};
+use evenkeel_engine::cost::{ClassPlace, CostClass, Expectation, SeatRule, Settlement, route_key, unit_key};
 use evenkeel_engine::rate::{OverRate, RatePart, RatePassage, RateTicket, Standing};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, FlowRate, Schema, WorkEstimate};
@@ -12,7 +12,6 @@ use http::HeaderName;
 
 use super::ledgers::{CostLedger, RateLedger};
 use super::request_account::Taken;
-use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The accounts of a flow schema under one set of objects, for requests whose costs are counted in one unit.
 #[derive(Debug)]
@@ -28,7 +27,6 @@ pub(crate) struct SchemaAccounts {
     charges: bool,
     /// The hash of its name and its unit.
     key: u64,
-    learnt: Arc<Mutex<LearntCosts>>,
     rates: Option<Arc<RateLedger>>,
     costs: Option<Arc<CostLedger>>,
 }
@@ -48,7 +46,6 @@ impl SchemaAccounts {
         schema: &Schema,
         rates: Option<Arc<RateLedger>>,
         costs: Option<(CostUnit, Arc<CostLedger>)>,
-        learnt: &Arc<Mutex<LearntCosts>>,
     ) -> Self {
         let terms = schema.terms.as_deref();
         let (unit, costs) = costs.unzip();
@@ -64,7 +61,6 @@ impl SchemaAccounts {
             charges: terms.is_none_or(|terms| terms.charges() || terms.counts() != unit),
             key: schema.key() ^ unit.as_ref().map_or(0, unit_key),
             unit,
-            learnt: Arc::clone(learnt),
             rates,
             costs,
         }
@@ -77,12 +73,12 @@ impl SchemaAccounts {
 
     /// What requests of a class are expected to cost, if anything is known of them.
     pub(crate) fn expected(&self, class: &CostClass) -> Option<Expectation> {
-        self.learnt().expected(class)
+        self.costs.as_ref()?.expected(class)
     }
 
     /// What is expected of a class, for explanations: it does not count as a use of the class.
     pub(crate) fn peek(&self, class: &CostClass) -> Option<Expectation> {
-        self.learnt().peek(class)
+        self.costs.as_ref()?.peek(class)
     }
 
     /// The work of a request that is expected to cost so much; `otherwise` if that does not say.
@@ -98,13 +94,17 @@ impl SchemaAccounts {
         self.costs.as_ref().filter(|_| self.charges)?.per_unit()
     }
 
-    /// Notes a request that has ended, with its expected cost. Its actual cost is learnt if it was not cut off.
-    pub(crate) fn note_end(&self, class: &CostClass, expected: f64, ended: &Settlement, teaches: bool) {
-        if teaches {
-            self.learnt().learn(class, ended.cost);
-        }
+    /// Notes a request that has ended, with its class and the place of that, and its expected cost. Its actual cost is learnt if it was not
+    /// cut off.
+    pub(crate) fn note_end(
+        &self,
+        class: (&CostClass, Option<ClassPlace>),
+        expected: f64,
+        ended: &Settlement,
+        teaches: bool,
+    ) {
         if let Some(costs) = &self.costs {
-            costs.note(ended.cost, expected, (teaches && self.charges).then_some(ended.seat_time));
+            costs.note(ended, expected, teaches.then_some(class), self.charges);
         }
     }
 
@@ -167,9 +167,5 @@ impl SchemaAccounts {
     /// Whether the rate is corrected when a request has ended (RL-3).
     pub(crate) fn corrects_rate(&self) -> bool {
         self.rate.is_some_and(|flow| flow.rate.unit != RateUnit::Requests)
-    }
-
-    fn learnt(&self) -> MutexGuard<'_, LearntCosts> {
-        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

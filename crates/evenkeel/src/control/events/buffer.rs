@@ -12,6 +12,8 @@ pub(crate) struct EventBuffer {
     next: Vec<Event>,
     /// Where the events begin that have no numbers yet.
     open_from: usize,
+    /// Whether some listener wants to hear of costs: of charges, and of what requests cost.
+    pub(crate) hear_costs: bool,
 }
 
 /// How many events are handed on at a time: enough that two locks cost next to nothing for each, and so few that they stay in the

@@ -240,9 +240,9 @@ impl CostKind {
 impl EventKind {
     /// A request has cost so much, and was expected to cost so much.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such casts stay within bounds")]
-    pub(crate) fn costed(unit: &CostUnit, cost: f64, expected: f64) -> Self {
+    pub(crate) fn costed(unit: CostKind, cost: f64, expected: f64) -> Self {
         let per_mille = if cost > 0.0 { (1000.0 * expected / cost) as u32 } else { 0 };
-        Self::Costed { cost: (1000.0 * cost) as u64, expected_per_mille: per_mille, unit: CostKind::of(unit) }
+        Self::Costed { cost: (1000.0 * cost) as u64, expected_per_mille: per_mille, unit }
     }
 }
 

@@ -230,7 +230,10 @@ impl FlowControl {
         let make: events::MakeListener = Arc::new(move |id, name| Box::new(make(id, name)));
         let mut control = self.shared.control();
         for (name, level) in self.shared.known_levels.all() {
-            let (mut listeners, is_removed) = level.listeners_and(|core| core.is_removed);
+            let (mut listeners, is_removed) = level.listeners_and(|core| {
+                core.events.hear_costs = true;
+                core.is_removed
+            });
             if !is_removed {
                 listeners.add(make(level.id, &name));
             }

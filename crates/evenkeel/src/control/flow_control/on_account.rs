@@ -38,18 +38,19 @@ impl FlowControl {
             if class.schema.level.has_flows { class.flow_hash } else { class.schema.flow_key(request.attributes) };
         let route = request.costing.route.route;
         let counted = accounts.unit.as_ref().map(|_| accounts.class_of(request.attributes, route, flow));
-        let learnt = counted.as_ref().and_then(|class| accounts.expected(class)).map(|expected| expected.cost);
+        let learnt = counted.as_ref().and_then(|class| accounts.expected(class));
+        let (expected, place) = learnt.map(|learnt| (learnt.cost, learnt.place)).unzip();
         let mut meter = request.costing.meter(accounts.unit.as_ref());
         let expected = match &meter {
-            Some(meter) => meter.lock().expect(learnt),
-            None => learnt,
+            Some(meter) => meter.lock().expect(expected),
+            None => expected,
         };
         let work = accounts.work_of(expected, || request.work_in(class.schema));
         let mut taken = Taken { flow, amount: 0 };
         let mut account = |taken| {
             let class = counted?;
             let seats = work.max_seats();
-            Some(ReusedBox::new(|| RequestAccount::new(accounts, class, expected, meter.take(), taken, seats)))
+            Some(ReusedBox::new(|| RequestAccount::new(accounts, class, place, expected, meter.take(), taken, seats)))
         };
         if let Some(rate) = accounts.rate.filter(|_| !request.is_within_rate) {
             taken.amount = rate.taken_by(expected.unwrap_or_default());

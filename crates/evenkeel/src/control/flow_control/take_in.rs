@@ -103,9 +103,10 @@ impl FlowControl {
         }
         let destination = snapshot.destination(class.index);
         if let Some(unit) = request.costing.route.unit
-            && let Some(accounts) = destination.accounts_of_route(unit)
+            && let Some(of_route) = destination.of_route(unit)
+            && let Some(accounts) = &of_route.accounts
         {
-            return self.try_admit_on_account(request, &class, destination, &accounts);
+            return self.try_admit_on_account(request, &class, &of_route, accounts);
         }
         if let Some(accounts) = &destination.accounts {
             return self.try_admit_on_account(request, &class, destination, accounts);

@@ -81,6 +81,8 @@ struct ThreadClaims {
 
 /// What a thread has claimed of a recorder. It has the recorder too: to ask for that costs more than everything else.
 struct ThreadClaim {
+    /// The number of the recorder.
+    number: u64,
     recorder: Arc<Recorder>,
     claim: BlockClaim,
 }
@@ -155,12 +157,11 @@ impl RecorderTap {
             if all.ended != ENDED.load(Ordering::Relaxed) {
                 all.let_go();
             }
-            let place = match all.claims.iter().position(|claim| claim.recorder.number == number) {
-                Some(place) => place,
-                None => self.claim(&mut all.claims)?,
-            };
+            // A thread seldom serves more than one recorder.
+            let is_first = all.claims.first().is_some_and(|claim| claim.number == number);
+            let place = if is_first { 0 } else { self.place_of(&mut all.claims, number)? };
             let notes = all.pending.take().filter(|notes| notes.flow_hash == class.flow_hash);
-            let ThreadClaim { recorder, claim } = all.claims.get_mut(place)?;
+            let ThreadClaim { recorder, claim, .. } = all.claims.get_mut(place)?;
             let request = recorder.requests.number(attributes, class);
             let level = LevelKey::new(class.schema.level.id);
             let number = notes.map_or(0, |notes| recorder.write_notes(claim, notes, (level, id), at));
@@ -199,9 +200,13 @@ impl RecorderTap {
         });
     }
 
-    /// This thread takes part in the recorder from now on. Tells the place of its claim; `None` if there is no recorder any more.
+    /// The place of this thread's claim of the recorder with that number. It takes part from now on if it has none; `None` if there is no
+    /// recorder any more.
     #[cold]
-    fn claim(&self, all: &mut Vec<ThreadClaim>) -> Option<usize> {
+    fn place_of(&self, all: &mut Vec<ThreadClaim>, number: u64) -> Option<usize> {
+        if let Some(place) = all.iter().position(|claim| claim.number == number) {
+            return Some(place);
+        }
         let Some(recorder) = self.recorder() else {
             if self.seen_ending.fetch_add(1, Ordering::Relaxed) >= ENDING_REQUESTS {
                 // Unless there is another recorder meanwhile.
@@ -209,10 +214,11 @@ impl RecorderTap {
             }
             return None;
         };
-        if let Some(place) = all.iter().position(|claim| claim.recorder.number == recorder.number) {
+        let number = recorder.number;
+        if let Some(place) = all.iter().position(|claim| claim.number == number) {
             return Some(place);
         }
-        all.push(ThreadClaim { recorder, claim: BlockClaim::default() });
+        all.push(ThreadClaim { number, recorder, claim: BlockClaim::default() });
         Some(all.len() - 1)
     }
 

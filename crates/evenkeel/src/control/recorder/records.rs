@@ -122,7 +122,8 @@ impl ArrivalRecord {
 
 #[inline]
 fn micros(time: Nanos) -> u64 {
-    u64::try_from(time / MICROSECOND).unwrap_or(0).min(HALF)
+    // Unsigned numbers are divided by a multiplication alone.
+    (time.max(0).cast_unsigned() / MICROSECOND.cast_unsigned()).min(HALF)
 }
 
 fn nanos(micros: u64) -> Nanos {

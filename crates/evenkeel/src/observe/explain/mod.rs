@@ -287,8 +287,9 @@ impl FlowControl {
         let watches = work.interested_watches(attributes.request, extra);
         let input = WorkInput { attributes, level, query, watches, extra };
         let route = work.route_cost(extra);
-        let of_route = route.unit.and_then(|unit| snapshot.destination(class.index).accounts_of_route(unit));
-        let accounts = of_route.as_ref().or_else(|| snapshot.accounts_of(class.index));
+        let of_route = route.unit.and_then(|unit| snapshot.destination(class.index).of_route(unit));
+        let of_route = of_route.as_ref().and_then(|destination| destination.accounts.as_ref());
+        let accounts = of_route.or_else(|| snapshot.accounts_of(class.index));
         let cost = accounts.map(|accounts| ExplainedCost::new(accounts, &class, attributes, route.route));
         let otherwise = || class.schema.seats.map_or_else(|| work.estimate(&input), WorkEstimate::seats);
         let estimate = cost.as_ref().and_then(ExplainedCost::work).unwrap_or_else(otherwise);

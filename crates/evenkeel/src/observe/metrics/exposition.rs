@@ -56,9 +56,16 @@ impl<'a> Exposition<'a> {
 impl Family<'_> {
     /// A counter that has counted something; one that has not has no series yet (OB-7).
     pub(super) fn count(&mut self, flow_control: Option<FlowName<'_>>, labels: Labels<'_>, count: u64) -> fmt::Result {
-        if count == 0 {
-            return Ok(());
-        }
+        if count == 0 { Ok(()) } else { self.count_from_zero(flow_control, labels, count) }
+    }
+
+    /// A counter that is there before it counts, so that the first of what it counts is an increase.
+    pub(super) fn count_from_zero(
+        &mut self,
+        flow_control: Option<FlowName<'_>>,
+        labels: Labels<'_>,
+        count: u64,
+    ) -> fmt::Result {
         self.0.encode_family(&NamedLabels { flow_control, labels })?.encode_counter::<NoLabelSet, _, u64>(&count, None)
     }
 

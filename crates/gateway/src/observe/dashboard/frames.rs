@@ -11,6 +11,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::history::History;
 use super::recorder::{Observation, Recorder, UpstreamReading};
 use super::viewer::{TooManyViewers, Viewer};
+use crate::llm::ModelReading;
 use crate::objects::SourceStatus;
 use crate::observe::ServiceFlow;
 use crate::observe::frame::{Frame, Level, PastLevel};
@@ -49,6 +50,7 @@ pub(crate) struct Sources {
     pub(crate) flows: Box<dyn Fn() -> Vec<ServiceFlow> + Send>,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) upstreams: Box<dyn Fn() -> Vec<UpstreamReading> + Send>,
+    pub(crate) models: Box<dyn Fn() -> Vec<ModelReading> + Send>,
     pub(crate) readiness: Readiness,
     /// How many bytes may be buffered, by the settings in effect.
     pub(crate) buffer_limit: Box<dyn Fn() -> u64 + Send>,
@@ -119,6 +121,7 @@ impl Recording {
             flows: Box::new(move || vec![alone.clone()]),
             metrics: GatewayMetrics::new(1),
             upstreams: Box::new(Vec::new),
+            models: Box::new(Vec::new),
             readiness: Readiness::default(),
             buffer_limit: Box::new(|| 0),
         };
@@ -209,6 +212,7 @@ impl Sources {
             reading,
             flows,
             upstreams: (self.upstreams)(),
+            models: (self.models)(),
             object_changes: self.metrics.take_object_changes(),
             objects_refused,
             settings_applied,

@@ -1,5 +1,6 @@
 //! `Recorder`: makes a frame of each look at the gateway. It knows no clock: time is an argument.
 
+use std::cmp::Ordering::Equal;
 use std::collections::{BTreeSet, HashMap};
 
 use evenkeel::fleet::FleetState;
@@ -10,7 +11,8 @@ use super::attribution;
 use super::changes::Events;
 use super::history::{History, INTERVALS_MAX, Point};
 use super::interval;
-use crate::observe::frame::{Fleet, Frame, Limit, Objects, OutCause, Upstream, Usual, diagnose, rounded};
+use crate::llm::ModelReading;
+use crate::observe::frame::{Fleet, Frame, Limit, Model, Objects, OutCause, Upstream, Usual, diagnose, rounded};
 use crate::observe::metrics::ObjectChange;
 
 /// The state of a gateway at one moment.
@@ -20,6 +22,7 @@ pub(crate) struct Observation {
     /// The flows of the busiest levels, in that order.
     pub(crate) flows: Vec<LevelFlows>,
     pub(crate) upstreams: Vec<UpstreamReading>,
+    pub(crate) models: Vec<ModelReading>,
     /// Changes of objects since the last look.
     pub(crate) object_changes: BTreeSet<ObjectChange>,
     pub(crate) objects_refused: u64,
@@ -79,6 +82,8 @@ pub(super) struct Recorder {
 const FRAMES_MAX: usize = 10;
 /// How many changes in the fleet are in a frame.
 const FLEET_STEPS_MAX: usize = 8;
+/// How many language models are in a frame.
+const MODELS_MAX: usize = 12;
 /// How many decisions of the limit are in a frame: those of the last seconds, and some of before.
 const LIMIT_STEPS_MAX: usize = 20;
 /// Differences below these do not matter: in requests a second, and in milliseconds.
@@ -114,6 +119,7 @@ impl Recorder {
             };
         }
         frame.upstreams = self.upstreams(&seen, &frame);
+        frame.models = self.models(&seen, frame.interval_ms);
         self.note_demand(&mut frame);
         frame.events = self.events.all();
         let (dangling, dangling_count) = interval::dangling(&seen.reading);
@@ -167,6 +173,39 @@ impl Recorder {
             });
         }
         upstreams
+    }
+
+    fn models(&self, seen: &Observation, interval_ms: u64) -> Vec<Model> {
+        let nothing = ModelReading::default();
+        let mut models: Vec<Model> = (seen.models.iter())
+            .map(|reading| {
+                // A model is new since the last look, unless this is the first one.
+                let before = match &self.before {
+                    Some(before) => before.models.iter().find(|known| known.name == reading.name).unwrap_or(&nothing),
+                    None => reading,
+                };
+                Model {
+                    name: reading.name.to_string(),
+                    running: reading.running,
+                    prompt: per_second(reading.prompt.saturating_sub(before.prompt), interval_ms),
+                    output: per_second(reading.output.saturating_sub(before.output), interval_ms),
+                }
+            })
+            .collect();
+        if models.len() > MODELS_MAX {
+            let weight =
+                |model: &Model| (model.name != ModelReading::OTHERS, model.running, model.prompt + model.output);
+            models.sort_by(|one, other| weight(other).partial_cmp(&weight(one)).unwrap_or(Equal));
+            let others = models.split_off(MODELS_MAX - 1).into_iter().reduce(|all, one| Model {
+                running: all.running + one.running,
+                prompt: rounded(all.prompt + one.prompt),
+                output: rounded(all.output + one.output),
+                ..all
+            });
+            models.extend(others.map(|others| Model { name: ModelReading::OTHERS.to_owned(), ..others }));
+        }
+        models.sort_by(|one, other| one.name.cmp(&other.name));
+        models
     }
 
     /// Requests arrive that start, wait or are rejected.

@@ -12,6 +12,7 @@ mod event;
 mod fleet;
 mod level;
 mod limit;
+mod model;
 mod past;
 mod upstream;
 mod usual;
@@ -24,6 +25,7 @@ pub use event::{Event, EventKind};
 pub use fleet::{Fleet, FleetChange};
 pub use level::{Delay, Flow, FlowCost, FlowRate, Level, Percentiles, Queuing, Schema, Utilisation};
 pub use limit::{Limit, Step};
+pub use model::Model;
 pub use past::PastLevel;
 pub use upstream::{OutCause, Upstream};
 pub use usual::Usual;
@@ -51,6 +53,9 @@ pub struct Frame {
     /// The upstreams, in the order of the settings.
     #[serde(default, skip_serializing_if = "is_default")]
     pub upstreams: Vec<Upstream>,
+    /// The language models, by name: the busiest, and all others together. Empty if none has responded yet.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub models: Vec<Model>,
     /// The last events, the latest first. Frames repeat them, so that none is missed by a reader who skips frames.
     #[serde(default, skip_serializing_if = "is_default")]
     pub events: Vec<Event>,
@@ -186,6 +191,7 @@ impl Frame {
             server: Server::default(),
             levels: Vec::new(),
             upstreams: Vec::new(),
+            models: Vec::new(),
             events: Vec::new(),
             objects: Objects::default(),
             diagnosis: Diagnosis::default(),

@@ -3,7 +3,7 @@
 //! The names of counters lack their ending `_total`, which the exposition adds.
 
 use evenkeel::metrics::Metric;
-use evenkeel::metrics::MetricKind::{Counter, Gauge};
+use evenkeel::metrics::MetricKind::{Counter, Gauge, Histogram};
 
 macro_rules! metrics {
     ($($constant:ident: $kind:ident $name:literal $labels:tt, $help:literal;)*) => {
@@ -40,6 +40,7 @@ metrics! {
     UPSTREAM_ADDRESSES: Gauge "evenkeel_upstream_addresses" ["upstream"], "Addresses of each upstream that is given by a name";
     UPSTREAM_RETRIES: Counter "evenkeel_upstream_retries" [], "Requests that were retried";
     LLM_TOKENS: Counter "evenkeel_llm_tokens" ["kind", "model", "user"], "Tokens of language models, by kind (prompt, cached, output), model and user: those of 500 pairs of model and user, and of all others together";
+    LLM_FIRST_TOKEN: Histogram "evenkeel_llm_time_to_first_token_seconds" ["model"], "How long clients waited for the first token of streams, from the arrival of the request and with the wait for a seat, by model: that of 64 models, and of all others together";
     OBJECTS_CHANGES: Counter "evenkeel_objects_changes" ["outcome"], "Changes of the objects, and whether they were applied or refused";
     OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the gateway works with objects that may be out of date: with the last copy, or without a connection to the store";
     OBJECTS_REFUSED: Gauge "evenkeel_objects_refused" [], "Whether the latest objects are refused, so that older ones are in effect";

@@ -1,6 +1,7 @@
 //! Writes the gateway's counters at a scrape.
 
 use std::fmt;
+use std::iter::once;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use evenkeel::metrics::{Metric, MetricKind};
@@ -11,7 +12,7 @@ use prometheus_client::metrics::MetricType;
 use super::catalogue as names;
 use super::{CLASSES, ExtProcOutcome, GatewayMetrics, UpstreamFailure};
 use crate::identity::IdentityCounts;
-use crate::llm::{TokenSeries, whole};
+use crate::llm::{FirstTokenSeries, TokenSeries, whole};
 use crate::observe::Readiness;
 
 #[derive(Debug)]
@@ -124,6 +125,12 @@ impl GatewayCollector {
                 }
             }
         }
+        let mut family = out.family(names::LLM_FIRST_TOKEN)?;
+        for (service, llm) in &of_upstreams.llm {
+            for series in llm.models.first_tokens() {
+                family.put_first_tokens(service.as_deref(), &series)?;
+            }
+        }
         Ok(())
     }
 }
@@ -195,6 +202,14 @@ impl Family<'_> {
         let mut labels: Vec<_> = labels.into_iter().chain(upstream).collect();
         labels.sort_unstable();
         self.put_labelled(&labels, value)
+    }
+
+    /// A histogram of the model of a service, if there are services.
+    fn put_first_tokens(&mut self, service: Option<&str>, series: &FirstTokenSeries) -> fmt::Result {
+        let FirstTokenSeries { model, sum_seconds, count, buckets } = series;
+        let labels: Vec<_> = once(("model", &**model)).chain(service.map(|service| ("service", service))).collect();
+        let mut encoder = self.encoder.encode_family(&labels)?;
+        encoder.encode_histogram::<NoLabelSet>(*sum_seconds, *count, buckets, None)
     }
 
     fn put_labelled(&mut self, labels: &[(&str, &str)], value: u64) -> fmt::Result {

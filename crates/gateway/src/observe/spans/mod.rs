@@ -5,6 +5,7 @@
 //! counted. See decision 62.
 
 mod context;
+mod gen_ai;
 mod protobuf;
 mod request_spans;
 

@@ -12,7 +12,7 @@ use super::context::{RANDOM, SpanId, TraceId};
 use super::protobuf::{
     put_bytes, put_fixed32, put_fixed64, put_message, put_number, put_number_attribute, put_text_attribute,
 };
-use super::{SpanIds, context};
+use super::{SpanIds, context, gen_ai};
 use crate::observe::access_log::{LineClass, LineTokens};
 use crate::observe::moment::Moment;
 
@@ -46,6 +46,8 @@ pub(crate) struct RequestSpans<'a> {
     pub(crate) via: Option<&'a str>,
     /// The model and the tokens of a request to a language model.
     pub(crate) llm: Option<LineTokens<'a>>,
+    /// Whose API such a request speaks, by the name that the conventions have for that provider.
+    pub(crate) llm_provider: &'a str,
     /// The wait of the request for a seat, if the flow control has decided about it.
     pub(crate) wait: Option<Wait<'a>>,
     /// The call to an upstream, if one got the request.
@@ -173,7 +175,7 @@ impl RequestSpans<'_> {
             put_text(out, "evenkeel.priority_level", clipped(wait.class.level, TEXT_BYTES_MAX));
         }
         if let Some(llm) = &self.llm {
-            put_llm(out, llm);
+            self.put_llm(out, llm);
         }
         put_some_text(out, "evenkeel.via", self.via);
         put_some_text(out, "evenkeel.rejected", self.rejected);
@@ -243,6 +245,18 @@ impl RequestSpans<'_> {
         SpanHead { ids: self.ids, id, parent: Some(self.ids.server), has_remote_parent: false, kind, time }
     }
 
+    /// Appends the attributes of OpenTelemetry's conventions for generative AI.
+    fn put_llm(&self, out: &mut Vec<u8>, llm: &LineTokens<'_>) {
+        put_some_text(out, "gen_ai.operation.name", gen_ai::operation(self.path));
+        put_text(out, "gen_ai.provider.name", self.llm_provider);
+        put_some_text(out, "gen_ai.request.model", (!llm.model.is_empty()).then_some(llm.model));
+        for (key, tokens) in [("gen_ai.usage.input_tokens", llm.prompt), ("gen_ai.usage.output_tokens", llm.output)] {
+            if let Some(tokens) = tokens {
+                put_number_attribute(out, ATTRIBUTES, key, u32::try_from(tokens).unwrap_or(u32::MAX));
+            }
+        }
+    }
+
     fn put_method(&self, out: &mut Vec<u8>, known: Option<&str>) {
         put_text(out, "http.request.method", known.unwrap_or("_OTHER"));
         if known.is_none() {
@@ -301,16 +315,6 @@ fn put_address(out: &mut Vec<u8>, key: &str, address: IpAddr) {
     // Writing to memory does not fail.
     let _ = write!(text, "{}", address.to_canonical());
     put_text(out, key, &text);
-}
-
-/// Appends the attributes of OpenTelemetry's conventions for generative AI.
-fn put_llm(out: &mut Vec<u8>, llm: &LineTokens<'_>) {
-    put_some_text(out, "gen_ai.request.model", (!llm.model.is_empty()).then_some(llm.model));
-    for (key, tokens) in [("gen_ai.usage.input_tokens", llm.prompt), ("gen_ai.usage.output_tokens", llm.output)] {
-        if let Some(tokens) = tokens {
-            put_number_attribute(out, ATTRIBUTES, key, u32::try_from(tokens).unwrap_or(u32::MAX));
-        }
-    }
 }
 
 fn put_status(out: &mut Vec<u8>, status: Option<StatusCode>) {

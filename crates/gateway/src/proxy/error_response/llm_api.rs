@@ -41,6 +41,16 @@ impl LlmApi {
         }
     }
 
+    /// The name of OpenTelemetry's conventions for whoever made the API: who serves it is not known. They have none for Ollama, and leave such names to
+    /// those who need them.
+    pub(crate) const fn provider(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Ollama => "ollama",
+        }
+    }
+
     /// The body of an error response.
     pub(super) fn error(self, facts: &ErrorFacts<'_>) -> String {
         match self {

@@ -13,6 +13,7 @@ use super::{RequestRecord, TIMEOUT};
 use crate::identity::Transport;
 use crate::observe::spans::{RequestSpans, SpanIds, Tracer, UpstreamCall, Wait, WaitOutcome};
 use crate::proxy::connection::Connection;
+use crate::proxy::error_response::LlmApi;
 use crate::proxy::upstream::Upstream;
 
 /// The further facts about a traced request.
@@ -26,6 +27,8 @@ pub(super) struct RequestTrace {
     host: Option<HeaderValue>,
     user_agent: Option<HeaderValue>,
     route: Option<(RequestRules, RouteMatch)>,
+    /// Whose API it speaks, if it is for a language model.
+    llm_api: LlmApi,
     /// The queue that it was put into.
     queue: Option<u32>,
     /// The URI of the forwarded request, which may differ from that of the client's request.
@@ -55,6 +58,7 @@ impl RequestTrace {
             host: headers.get(HOST).cloned(),
             user_agent: headers.get(USER_AGENT).cloned(),
             route: None,
+            llm_api: LlmApi::default(),
             queue: None,
             forwarded: None,
             sent: None,
@@ -66,6 +70,11 @@ impl RequestTrace {
     /// The route that the request belongs to, if it belongs to one.
     pub(super) fn note_route(&mut self, rules: &RequestRules, route: RouteMatch) {
         self.route = rules.template(route).map(|_| (rules.clone(), route));
+    }
+
+    /// The request is for a language model, by this API.
+    pub(super) fn note_llm_api(&mut self, api: LlmApi) {
+        self.llm_api = api;
     }
 
     /// The queue that the request was put into, if there are queues.
@@ -139,6 +148,7 @@ impl RequestTrace {
                 rejected: record.rejected,
                 via: record.via,
                 llm: record.line_tokens(),
+                llm_provider: self.llm_api.provider(),
                 wait,
                 call,
             });

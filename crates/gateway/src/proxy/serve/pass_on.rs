@@ -61,7 +61,7 @@ pub(super) async fn pass_on(
     }
     if counts_tokens {
         let request = read_llm(&mut arrival, &inbound.body, &found.pool, &connection);
-        exchange.note(|record| record.note_llm(&request));
+        exchange.note(|record| record.note_llm(&request, &parts.headers));
         parts.extensions.insert(request);
     }
     client.begin_waiting();

@@ -113,7 +113,7 @@ async fn a_request_has_a_span_and_in_it_its_wait_and_its_call() {
 
 /// The attributes of `OpenTelemetry`'s conventions for generative AI.
 #[tokio::test]
-async fn lm_8_requests_to_language_models_say_the_model_and_its_tokens() {
+async fn lm_8_requests_to_language_models_say_the_operation_the_model_and_its_tokens() {
     const RESPONSE: &str = r#"{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":50}}"#;
     let length = RESPONSE.len();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}");
@@ -129,6 +129,9 @@ async fn lm_8_requests_to_language_models_say_the_model_and_its_tokens() {
     for (path, body) in [
         ("/v1/chat/completions", r#"{"model":"org/Big-1","messages":[]}"#),
         ("/v1/completions", "no JSON"),
+        ("/v1/embeddings", r#"{"model":"org/Big-1","input":"x"}"#),
+        ("/v1/messages", r#"{"model":"org/Big-1","messages":[]}"#),
+        ("/api/generate", r#"{"model":"org/Big-1","prompt":"x"}"#),
         ("/files", r#"{"model":"org/Big-1"}"#),
     ] {
         let mut client = Client::connect(running.address).await;
@@ -142,10 +145,24 @@ async fn lm_8_requests_to_language_models_say_the_model_and_its_tokens() {
         let span = spans.iter().find(|span| of(span, "url.path").as_deref() == Some(path)).unwrap();
         ["gen_ai.request.model", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"].map(|key| of(span, key))
     };
+    let operation = |path: &str| {
+        let span = spans.iter().find(|span| of(span, "url.path").as_deref() == Some(path)).unwrap();
+        ["gen_ai.operation.name", "gen_ai.provider.name"].map(|key| of(span, key))
+    };
     let (model, prompt, output) = (Some("org/Big-1".to_owned()), Some("30".to_owned()), Some("50".to_owned()));
     assert_eq!(said("/v1/chat/completions"), [model, prompt.clone(), output.clone()]);
     assert_eq!(said("/v1/completions"), [None, prompt, output]);
     assert_eq!(said("/files"), [None, None, None], "its tokens are not counted");
+    for (path, name, provider) in [
+        ("/v1/chat/completions", "chat", "openai"),
+        ("/v1/completions", "text_completion", "openai"),
+        ("/v1/embeddings", "embeddings", "openai"),
+        ("/v1/messages", "chat", "anthropic"),
+        ("/api/generate", "text_completion", "ollama"),
+    ] {
+        assert_eq!(operation(path), [name, provider].map(|text| Some(text.to_owned())), "{path}");
+    }
+    assert_eq!(operation("/files"), [None, None]);
 }
 
 #[tokio::test]

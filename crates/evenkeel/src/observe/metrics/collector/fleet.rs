@@ -47,7 +47,7 @@ impl Writer<'_, '_> {
     fn fleet_count(&mut self, metric: Metric, value: impl Fn(&FleetState) -> u64) -> fmt::Result {
         let mut family = self.out.family(metric)?;
         for (name, fleet) in fleets(&self.copies) {
-            family.count(name, &[], value(fleet))?;
+            family.count_from_zero(name, &[], value(fleet))?;
         }
         Ok(())
     }

@@ -127,6 +127,7 @@ function draw() {
   drawCosts(levels);
   drawRates(levels);
   drawDelays(levels);
+  drawModels();
   drawUpstreams();
   drawEvents();
   drawSchemas(levels);
@@ -393,6 +394,16 @@ function drawDelays(levels) {
     el("th", { scope: "col", title: "the part of all waiting in this level" }, "of all"));
   const body = rowsOf.map((index) => line(name(index), level.delays.filter((delay) => waiter(delay) === index)));
   return byId("matrix").replaceChildren(el("thead", {}, head), el("tbody", {}, ...body), el("tfoot", {}, line("all flows", level.delays)));
+}
+
+function drawModels() {
+  const models = list(frame.models);
+  byId("models").hidden = models.length === 0;
+  rows(byId("model-rows"), models, (model) => model.name,
+    (model) => el("tr", {}, el("td", { class: "one", title: model.name }, model.name), cell(""), cell(""), cell("")),
+    (row, model) => {
+      [model.running, model.prompt, model.output].forEach((value, index) => setText(row.children[index + 1], number(value)));
+    });
 }
 
 const outCauses = {connections: "refuses connections", errors: "responds with errors", silent: "does not respond", check: "fails its health check"};

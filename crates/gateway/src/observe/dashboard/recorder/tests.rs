@@ -21,6 +21,7 @@ struct Bench {
     upstream: UpstreamReading,
     /// The upstreams beside it.
     others: Vec<UpstreamReading>,
+    models: Vec<ModelReading>,
     object_changes: BTreeSet<ObjectChange>,
     objects_stale: Option<String>,
     store_problem: Option<String>,
@@ -44,6 +45,7 @@ impl Bench {
             history,
             upstream,
             others: Vec::new(),
+            models: Vec::new(),
             object_changes: BTreeSet::new(),
             objects_stale: None,
             store_problem: None,
@@ -73,6 +75,7 @@ impl Bench {
             reading,
             flows,
             upstreams: std::iter::once(&self.upstream).chain(&self.others).cloned().collect(),
+            models: self.models.clone(),
             object_changes: std::mem::take(&mut self.object_changes),
             objects_refused: 0,
             settings_applied: 0,
@@ -255,6 +258,32 @@ fn what_comes_back_from_an_upstream_is_counted_by_how_it_failed() {
     assert_eq!((upstream.is_out, upstream.out_cause, upstream.in_flight), (true, Some(OutCause::Silent), 7));
     let rates = [upstream.responses, upstream.errors, upstream.timeouts, upstream.unreachable, upstream.cut];
     assert_eq!(rates.map(|rate| rate.to_string()), ["20", "10", "1", "2", "3"]);
+}
+
+#[test]
+fn lm_8_language_models_are_in_the_frame_with_their_tokens_a_second() {
+    let reading = |name: &str, prompt, output, running| ModelReading { name: name.into(), prompt, output, running };
+    let of = |frame: &Frame| -> Vec<(String, u64, f64, f64)> {
+        frame.models.iter().map(|model| (model.name.clone(), model.running, model.prompt, model.output)).collect()
+    };
+    let mut bench = Bench::new(10);
+    assert!(bench.frame().models.is_empty());
+    bench.models = vec![reading("big", 400, 30, 2)];
+    bench.pass(Duration::from_secs(2));
+    // All of a new model's tokens are of this interval.
+    assert_eq!(of(&bench.frame()), [("big".to_owned(), 2, 200.0, 15.0)]);
+    bench.models = vec![reading("big", 400, 80, 1)];
+    bench.pass(Duration::from_secs(1));
+    assert_eq!(of(&bench.frame()), [("big".to_owned(), 1, 0.0, 50.0)]);
+    // Of many, the busiest are told apart.
+    bench.models = (0..30).map(|number| reading(&format!("m-{number:02}"), 0, number * 10, 0)).collect();
+    bench.models.push(reading(ModelReading::OTHERS, 5, 5, 9));
+    bench.pass(Duration::from_secs(1));
+    let shown = of(&bench.frame());
+    assert_eq!(shown.len(), MODELS_MAX);
+    assert_eq!(shown[0], (ModelReading::OTHERS.to_owned(), 9, 5.0, 1715.0));
+    let names: Vec<&str> = shown[1..].iter().map(|(name, ..)| name.as_str()).collect();
+    assert_eq!((names[0], names[10]), ("m-19", "m-29"));
 }
 
 #[test]
