@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use evenkeel::flight::Flight;
 use evenkeel_api::Preset;
 use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::controller::Borrowing;
@@ -113,6 +114,12 @@ impl ToolSettings {
     /// How long a request waits at most.
     pub(crate) fn wait_limit(&self) -> Nanos {
         nanos(self.config.timeouts.queue)
+    }
+
+    /// How long newcomers may have to wait for a seat before some are kept for them: as the file says, the gateway of a dump, or the default.
+    pub(crate) fn newcomer_wait(&self, dump: Option<&Flight>) -> Nanos {
+        let of_dump = dump.filter(|_| self.is_default()).map(evenkeel_replay::newcomer_wait_of);
+        of_dump.unwrap_or_else(|| nanos(self.config.flow_control.newcomer_wait))
     }
 
     /// The rules by which the routes interpret requests.

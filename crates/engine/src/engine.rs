@@ -230,6 +230,13 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         self.controller.set_borrowing(borrowing, &mut LevelsWithEffects { levels: &mut self.levels, effects }, now);
     }
 
+    /// Levels that queue per flow keep seats for newcomers where those would wait for longer than this from now on (PF-10).
+    pub fn set_newcomer_wait(&mut self, wait: Nanos, now: Instant, effects: &mut impl EngineEffects<T>) -> ApplyReport {
+        let applied =
+            self.controller.set_newcomer_wait(wait, &mut LevelsWithEffects { levels: &mut self.levels, effects }, now);
+        self.install(applied)
+    }
+
     /// The ledger, if levels borrow at once.
     pub fn ledger(&self) -> Option<&Ledger> {
         self.levels.ledger.as_ref()
@@ -289,8 +296,24 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
 
     /// The handler of an executing request has returned. `None` if the request is not executing.
     pub fn finish(&mut self, now: Instant, ticket: Ticket, effects: &mut impl EngineEffects<T>) -> Option<Finish<T>> {
+        self.finish_charged(now, ticket, 0, effects)
+    }
+
+    /// The same, and its flow is [charged](Self::charge) that much more seat-time, or less. Nothing starts between the two.
+    pub fn finish_charged(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        seat_time: Nanos,
+        effects: &mut impl EngineEffects<T>,
+    ) -> Option<Finish<T>> {
         let Ticket { level, id } = ticket;
-        let finish = self.levels.event(level, now, effects, |level, told| level.finish(now, id, told))?;
+        let finish = self.levels.event(level, now, effects, |level, told| {
+            if seat_time != 0 {
+                level.charge(now, id, seat_time, told);
+            }
+            level.finish(now, id, told)
+        })?;
         self.note_idleness(level);
         finish
     }

@@ -150,7 +150,8 @@ pub mod flight {
     //! [`FlowControl::flight`](crate::FlowControl::flight) gives, and the format of its files.
 
     pub use crate::control::flight::{
-        DamagedFlight, Flight, FlightChange, FlightEnd, FlightHeader, FlightRecord, FlightRequest, MAGIC, VERSION,
+        DamagedFlight, Flight, FlightChange, FlightEnd, FlightFact, FlightHeader, FlightNote, FlightRate, FlightRecord,
+        FlightRequest, MAGIC, RateOutcome, VERSION,
     };
 }
 

@@ -10,7 +10,9 @@
 mod assumed;
 mod clock;
 mod damage;
+mod decide_again;
 mod flight;
+mod flight_notes;
 mod flight_workload;
 mod flows;
 mod formats;
@@ -33,11 +35,12 @@ mod truth;
 mod users;
 
 pub use damage::{Damaged, DamagedLine};
-pub use flight::{Agreement, borrowing_of, decide_again, objects_of, preset_of};
+pub use decide_again::{Agreement, decide_again};
+pub use flight::{borrowing_of, newcomer_wait_of, objects_of, preset_of};
 pub use flight_workload::workload_of;
 pub use flows::{Flow, FlowName, Recorded, Replayed};
 pub use formats::{Damage, Format, Template, TemplateError};
-pub use incident::{Delay, FirstRejection, Incident, IncidentPart};
+pub use incident::{Delay, FirstRejection, Incident, IncidentPart, Usage};
 pub use input::{Input, InputError, Part};
 pub use join::RequestKey;
 pub use logged_head::LoggedHead;

@@ -9,7 +9,7 @@ use evenkeel_api::Preset;
 use evenkeel_engine::auto_limit::Concurrency;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_engine::digest::Query;
-use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::queue_set::{NEWCOMER_WAIT, Rejection};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, EstimatorConfig};
 use evenkeel_engine::{Classification, RequestHead, RequestInfo, WorkEstimate};
@@ -19,6 +19,7 @@ use crate::assumed::{RequestKind, ServiceTimes};
 use crate::clock::{LogClock, Tick};
 use crate::damage::Damaged;
 use crate::flight;
+use crate::flight_notes::FlightNotes;
 use crate::flows::{Counter, FlowKey, Flows, SIDES_MAX, Token};
 use crate::formats::Damage;
 use crate::input::Input;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub concurrency: Concurrency,
     /// How its levels borrow.
     pub borrowing: Borrowing,
+    /// How long newcomers may have to wait for a seat before some are kept for them.
+    pub newcomer_wait: Nanos,
     /// How long requests wait at most.
     pub wait_limit: Nanos,
     /// How many objects of each resource there are.
@@ -124,6 +127,7 @@ impl Settings {
             preset,
             concurrency: concurrency.into(),
             borrowing,
+            newcomer_wait: NEWCOMER_WAIT,
             wait_limit: 15 * SECOND,
             object_numbers: ObjectNumbers::default(),
             routes: None,
@@ -188,12 +192,13 @@ impl Replay {
     pub fn read_flight(&mut self, flight: &Flight) {
         self.notes.formats.push("flight recorder".to_owned());
         let users = flight::users_of(flight);
-        for (number, record) in (1..).zip(&flight.records) {
+        let notes = FlightNotes::new(flight);
+        for (number, record) in flight.records.iter().enumerate() {
             self.lines += 1;
-            let record = flight::record_of(flight, &users, record);
+            let record = flight::record_of(flight, &users, &notes, (number, record));
             let taken = record.map_or(Err(Damage::Missing("the request")), |record| self.take(&record));
             if let Err(damage) = taken {
-                self.damaged.note("flight", "record", number, damage);
+                self.damaged.note("flight", "record", number as u64 + 1, damage);
             }
         }
     }

@@ -53,6 +53,7 @@ impl Side {
     pub(crate) fn new(settings: &Settings, objects: Objects) -> Self {
         let mut server = ServerSettings::new(0).concurrency(&settings.concurrency);
         (server.preset, server.borrowing) = (settings.preset, settings.borrowing);
+        server.newcomer_wait = settings.newcomer_wait;
         let objects = objects.with_mandatory_levels();
         let annotations =
             objects.flow_schemas.iter().map(|schema| (schema.name().to_owned(), schema.metadata.annotations.clone()));

@@ -37,7 +37,7 @@ pub use fairness::jain;
 pub use known_objects::KnownObjects;
 pub use level_record::{LevelNumber, LevelRecord, Occupancy};
 pub use new_request::{Class, NewRequest};
-pub use outcome::{End, Outcome, Outcomes};
+pub use outcome::{End, Outcome, Outcomes, RunningChange};
 pub use run::{Run, Scenario, run};
 pub use series::{Bucket, REASONS, Series, reason_index};
 pub use server_settings::ServerSettings;

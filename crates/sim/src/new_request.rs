@@ -24,6 +24,8 @@ pub struct NewRequest<T> {
     /// The cost that it will have, in the unit of its flow schema; `None`: it is not known, so the request costs what is expected
     /// and teaches nothing.
     pub cost: Option<f64>,
+    /// Whether it holds its seats for long: see [`level::NewRequest::is_long_running`](evenkeel_engine::level::NewRequest::is_long_running).
+    pub is_long_running: bool,
     /// Its key where costs are learnt and flows have rates: see [`Simulator::account_key`](crate::Simulator::account_key).
     pub key: AccountKey,
 }
@@ -45,16 +47,19 @@ pub struct Class {
     /// The seats of each request and how long it waits, if the objects say so (SF-2).
     pub(crate) seats: Option<u32>,
     pub(crate) wait_limit: Option<Nanos>,
+    /// Whether costs and rates were decided about before.
+    pub(crate) is_settled: bool,
 }
 
 // === impl Class ===
 
 impl Class {
-    /// The same, but how long a request waits is what the [request](NewRequest::patience) says, whatever the objects do: for
-    /// recordings, in which timers were late.
+    /// The same for a request that was recorded: how long it waits is what the [request](NewRequest::patience) says, whatever the objects
+    /// do, because timers were late; and its seats are those of the request, which have followed from costs already, as the rate of its flow
+    /// has been taken.
     #[must_use]
-    pub fn without_wait_limit(self) -> Self {
-        Self { wait_limit: None, ..self }
+    pub fn as_recorded(self) -> Self {
+        Self { wait_limit: None, is_settled: true, ..self }
     }
 }
 
@@ -63,7 +68,16 @@ impl Class {
 impl<T> NewRequest<T> {
     /// A request that waits for as long as it takes.
     pub fn new(token: T, service: Nanos, work: WorkEstimate) -> Self {
-        Self { token, service, delay: 0, work, patience: None, cost: None, key: AccountKey::default() }
+        Self {
+            token,
+            service,
+            delay: 0,
+            work,
+            patience: None,
+            cost: None,
+            is_long_running: false,
+            key: AccountKey::default(),
+        }
     }
 
     /// A request that waits for at most this long.
@@ -76,6 +90,12 @@ impl<T> NewRequest<T> {
     #[must_use]
     pub fn cost(self, cost: Option<f64>, key: AccountKey) -> Self {
         Self { cost, key, ..self }
+    }
+
+    /// The same, but it may hold its seats for long.
+    #[must_use]
+    pub fn long_running(self, is_long_running: bool) -> Self {
+        Self { is_long_running, ..self }
     }
 
     /// The same, but it takes so long elsewhere in addition.

@@ -51,6 +51,17 @@ pub enum End {
     },
 }
 
+/// A change of a request that runs.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to know every one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunningChange {
+    /// It holds so many seats from now on.
+    Seats(u32),
+    /// Its flow is charged that much more seat-time, or less.
+    Charge(Nanos),
+}
+
 /// Receives the outcomes of requests, in the order in which they happen. A closure receives the ends only.
 pub trait Outcomes<T> {
     /// A request did not start when it arrived, and waits.
@@ -73,6 +84,12 @@ pub trait Outcomes<T> {
     fn delay(&mut self, token: &mut T, delay: Nanos) -> Nanos {
         let _ = token;
         delay
+    }
+
+    /// What changes about a request right before it ends, beyond what follows from its cost. A charge that comes last is one event with the end.
+    fn last_changes(&mut self, token: &mut T) -> Vec<RunningChange> {
+        let _ = token;
+        Vec::new()
     }
 
     /// A request has ended.

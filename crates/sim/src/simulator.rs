@@ -7,7 +7,7 @@ use std::sync::Arc;
 use evenkeel_api::Preset;
 use evenkeel_engine::auto_limit::{AutoLimit, Totals};
 use evenkeel_engine::borrowing::SeatDivision;
-use evenkeel_engine::controller::{Objects, ServerConfig};
+use evenkeel_engine::controller::{Borrowing, Objects, ServerConfig};
 use evenkeel_engine::cost::route_key;
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::drain::DrainMeter;
@@ -26,7 +26,7 @@ use crate::delayed::Delayed;
 use crate::known_objects::KnownObjects;
 use crate::level_record::{LevelNumber, LevelRecord};
 use crate::new_request::{Class, NewRequest};
-use crate::outcome::{End, Outcome, Outcomes};
+use crate::outcome::{End, Outcome, Outcomes, RunningChange};
 use crate::server_settings::ServerSettings;
 use crate::service::{Done, Service, Task};
 
@@ -81,6 +81,8 @@ pub struct Simulator<T> {
     bucket_width: Nanos,
     events: u64,
     happened: EngineEvents<T>,
+    /// The request that came to its level last, if it was not rejected.
+    entered: Option<Ticket>,
     /// The level whose state has been recorded since the last event.
     recorded: Option<LevelId>,
 }
@@ -145,6 +147,7 @@ impl<T: Copy> Simulator<T> {
             bucket_width,
             events: 0,
             happened: EngineEvents { now: 0, started: Vec::new(), rejected: Vec::new(), released: Vec::new() },
+            entered: None,
             recorded: None,
         };
         simulator.engine.apply(objects, Instant::from_nanos(0), &mut simulator.happened);
@@ -196,6 +199,7 @@ impl<T: Copy> Simulator<T> {
             seat_cap: level.seat_cap(),
             seats: classification.schema.seats,
             wait_limit: level.wait_limit,
+            is_settled: false,
         }
     }
 
@@ -244,7 +248,7 @@ impl<T: Copy> Simulator<T> {
         let now = self.begin_event(at);
         let work = class.seats.map_or(request.work, WorkEstimate::seats);
         let request = NewRequest { work, patience: class.wait_limit.or(request.patience), ..request };
-        if !self.accounts.count(class.schema) {
+        if class.is_settled || !self.accounts.count(class.schema) {
             return self.enter(now, now, class, request, None, outcomes);
         }
         let (id, seats) = self.accounts.open(class.schema, request.key, request.cost, work.max_seats())?;
@@ -305,12 +309,13 @@ impl<T: Copy> Simulator<T> {
         account: Option<AccountId>,
         outcomes: &mut impl Outcomes<T>,
     ) -> Option<Ticket> {
-        let NewRequest { token, service, delay, work, patience, .. } = request;
+        let NewRequest { token, service, delay, work, patience, is_long_running, .. } = request;
         let flow = Flow::from(class.flow_hash).with_weight(class.flow_weight);
         let mut new = level::NewRequest::new(flow, work);
         if work.is_seatless() {
             new = new.seatless();
         }
+        new.is_long_running = is_long_running;
         if let Some(patience) = patience {
             new = new.wait_until(now.max(arrived + patience.max(0)));
         }
@@ -318,10 +323,12 @@ impl<T: Copy> Simulator<T> {
         let job = Job { token, service, delay, schema: class.schema, arrived, started, account };
         let arrival = self.engine.arrive(now, class.id, new, job, &mut self.happened);
         let mut waits = None;
+        self.entered = None;
         match arrival {
-            Some(Arrival::Started { .. }) => {}
+            Some(Arrival::Started { id, .. }) => self.entered = Some(Ticket { level: class.id, id }),
             Some(Arrival::Waiting { id, .. }) => {
                 waits = Some(Ticket { level: class.id, id });
+                self.entered = waits;
                 if let Some(until) = new.wait_until {
                     self.timeout_at = self.timeout_at.min(until.as_nanos());
                 }
@@ -365,6 +372,31 @@ impl<T: Copy> Simulator<T> {
         self.look_at(ticket.level, 0);
         self.settle(outcomes);
         Some(job.token)
+    }
+
+    /// The request that came to its level last, whether it waits or runs; `None` if it was rejected.
+    pub fn entered(&self) -> Option<Ticket> {
+        self.entered
+    }
+
+    /// Changes a request, if it runs. Everything that is due by then happens first.
+    pub fn change(&mut self, at: Nanos, ticket: Ticket, change: RunningChange, outcomes: &mut impl Outcomes<T>) {
+        self.run_until(at, outcomes);
+        let now = self.begin_event(at);
+        self.change_running(now, ticket, change);
+        self.settle(outcomes);
+    }
+
+    fn change_running(&mut self, now: Instant, ticket: Ticket, change: RunningChange) {
+        match change {
+            RunningChange::Seats(seats) => {
+                self.engine.set_seats(now, ticket, seats, &mut self.happened);
+                self.look_at(ticket.level, 0);
+            }
+            RunningChange::Charge(seat_time) => {
+                self.engine.charge(now, ticket, seat_time, &mut self.happened);
+            }
+        }
     }
 
     /// When the next timer is due or the next request ends; `None` if never.
@@ -471,6 +503,24 @@ impl<T: Copy> Simulator<T> {
         self.settle(outcomes);
     }
 
+    /// Levels borrow in this way from now on.
+    pub fn set_borrowing(&mut self, at: Nanos, borrowing: Borrowing, outcomes: &mut impl Outcomes<T>) {
+        self.run_until(at, outcomes);
+        let now = self.begin_event(at);
+        self.engine.set_borrowing(borrowing, now, &mut self.happened);
+        self.follow_configuration();
+        self.settle(outcomes);
+    }
+
+    /// Seats are kept for newcomers that would wait for longer than this from now on.
+    pub fn set_newcomer_wait(&mut self, at: Nanos, wait: Nanos, outcomes: &mut impl Outcomes<T>) {
+        self.run_until(at, outcomes);
+        let now = self.begin_event(at);
+        self.engine.set_newcomer_wait(wait, now, &mut self.happened);
+        self.follow_configuration();
+        self.settle(outcomes);
+    }
+
     /// The service works on so many requests at a time from now on; `None` for no limit of its own.
     pub fn set_slots(&mut self, at: Nanos, slots: Option<u32>, outcomes: &mut impl Outcomes<T>) {
         self.run_until(at, outcomes);
@@ -536,12 +586,20 @@ impl<T: Copy> Simulator<T> {
         let now = self.begin_event(at);
         let level = self.engine.queue_set(ticket.level);
         let Some(view) = level.and_then(|set| set.request(ticket.id)) else { return };
-        let (job, work) = (*view.payload, view.work);
+        let (mut job, mut work) = (*view.payload, view.work);
         let settled = job.account.map(|id| (id, self.accounts.settle(id, Instant::from_nanos(job.started), now)));
-        if let Some((_, settlement)) = settled.filter(|(_, settlement)| settlement.charge != 0) {
-            self.engine.charge(now, ticket, settlement.charge, &mut self.happened);
+        let mut charge = settled.map_or(0, |(_, settlement)| settlement.charge);
+        let mut changes = outcomes.last_changes(&mut job.token);
+        // What is left of a cost is charged together with the end.
+        if let Some(RunningChange::Charge(last)) = changes.pop_if(|last| matches!(last, RunningChange::Charge(_))) {
+            charge = charge.saturating_add(last);
         }
-        match self.engine.finish(now, ticket, &mut self.happened) {
+        for change in changes {
+            self.change_running(now, ticket, change);
+            let set = self.engine.queue_set(ticket.level);
+            work = set.and_then(|set| set.request(ticket.id)).map_or(work, |view| view.work);
+        }
+        match self.engine.finish_charged(now, ticket, charge, &mut self.happened) {
             Some(Finish::Released(_)) => self.look_at(ticket.level, u64::from(!work.is_seatless())),
             Some(Finish::Lingering { until }) => self.timeout_at = self.timeout_at.min(until.as_nanos()),
             None => return,

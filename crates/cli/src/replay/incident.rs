@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use evenkeel::flight::Flight;
 use evenkeel_engine::time::{Nanos, SECOND};
-use evenkeel_replay::{Delay, Incident};
+use evenkeel_replay::{Delay, Incident, Usage};
 use evenkeel_svg::escape;
 use serde::Serialize;
 
@@ -15,6 +15,7 @@ use crate::terminal::{Column, Paint, Shade, Table, printable, thousands};
 
 const NOTHING: &str = "The dump has no requests: nothing arrived in its time.";
 const TIME_LINE: &str = "What happened";
+const USAGE: &str = "Who used what";
 const DELAYS: &str = "Who delayed whom";
 
 /// A dump and its incident. There is none if the dump has no requests.
@@ -38,6 +39,7 @@ pub(super) struct JsonIncident {
     #[serde(skip_serializing_if = "Option::is_none")]
     first_rejection: Option<JsonFirstRejection>,
     time_line: Vec<JsonPart>,
+    usage: Vec<JsonUsage>,
     delays: Vec<JsonDelay>,
     agreement: JsonAgreement,
 }
@@ -72,6 +74,16 @@ struct JsonPart {
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonUsage {
+    flow: String,
+    level: String,
+    requests: u64,
+    seat_seconds: f64,
+    costs: BTreeMap<&'static str, f64>,
+}
+
+#[derive(Debug, Serialize)]
 struct JsonDelay {
     flow: String,
     level: String,
@@ -89,6 +101,7 @@ struct JsonDelayer {
 struct JsonAgreement {
     requests: u64,
     same: u64,
+    undecided: u64,
 }
 
 // === impl IncidentView ===
@@ -117,6 +130,9 @@ impl<'a> IncidentView<'a> {
             text += &table.render();
         };
         section(TIME_LINE, time_line(incident));
+        if !incident.usage.is_empty() {
+            section(USAGE, usage(&incident.usage));
+        }
         if !incident.delays.is_empty() {
             section(DELAYS, delays(&incident.delays));
         }
@@ -135,6 +151,9 @@ impl<'a> IncidentView<'a> {
             html += &format!("<h2>{title}</h2>\n{}", report_page::table(&titles, rows));
         };
         section(TIME_LINE, time_line(incident));
+        if !incident.usage.is_empty() {
+            section(USAGE, usage(&incident.usage));
+        }
         if !incident.delays.is_empty() {
             section(DELAYS, delays(&incident.delays));
         }
@@ -166,10 +185,12 @@ impl<'a> IncidentView<'a> {
                 })
             }),
             time_line: incident.map_or_else(Vec::new, json_parts),
+            usage: incident.map_or_else(Vec::new, |incident| incident.usage.iter().map(JsonUsage::new).collect()),
             delays: incident.map_or_else(Vec::new, |incident| incident.delays.iter().map(JsonDelay::new).collect()),
             agreement: incident.map_or_else(JsonAgreement::default, |incident| JsonAgreement {
                 requests: incident.agreement.requests,
                 same: incident.agreement.same,
+                undecided: incident.agreement.undecided,
             }),
         }
     }
@@ -210,16 +231,23 @@ impl<'a> IncidentView<'a> {
     }
 
     fn agreement(&self, incident: &Incident) -> String {
-        format!(
+        let header = &self.flight.header;
+        let mut said = format!(
             "Decided again under its own objects: {} of {} requests start or are rejected at the same moment{}.",
             count(incident.agreement.same),
             count(incident.agreement.requests),
-            if self.flight.header.is_complete {
-                ""
-            } else {
-                " (the dump does not know what was there before it began)"
-            }
-        )
+            if header.is_complete { "" } else { " (the dump does not know what was there before it began)" }
+        );
+        if incident.agreement.undecided > 0 {
+            let undecided = count(incident.agreement.undecided);
+            said +=
+                &format!(" {undecided} others cannot be decided again: the dump does not have what that depends on.");
+        }
+        if header.changes.iter().any(|change| change.changes_objects) {
+            said +=
+                " The objects changed meanwhile, and the dump has only the last ones: requests before that may differ.";
+        }
+        said
     }
 }
 
@@ -240,6 +268,35 @@ fn time_line(incident: &Incident) -> (Vec<String>, Vec<Vec<String>>) {
         row
     });
     (titles, rows.collect())
+}
+
+/// The titles and rows of those that used most. There is a column for costs where any count.
+fn usage(usage: &[Usage]) -> (Vec<String>, Vec<Vec<String>>) {
+    let has_costs = usage.iter().any(|used| !used.costs.is_empty());
+    let mut titles: Vec<String> = ["flow", "level", "requests", "seat-seconds"].map(str::to_owned).into();
+    titles.extend(has_costs.then(|| "cost".to_owned()));
+    let rows = usage.iter().map(|used| {
+        let mut row =
+            vec![used.flow.clone(), used.level.clone(), count(used.requests), format!("{:.2}", used.seat_seconds)];
+        if has_costs {
+            let costs: Vec<String> =
+                used.costs.iter().map(|(kind, cost)| format!("{} {}", amount(*cost), kind.noun())).collect();
+            row.push(costs.join(", "));
+        }
+        row
+    });
+    (titles, rows.collect())
+}
+
+/// A cost: whole numbers, unless it is small.
+fn amount(cost: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cost is not below zero, and such a cast stays within bounds"
+    )]
+    let whole = cost.round() as usize;
+    if cost < 100.0 && (cost - cost.round()).abs() > 0.0005 { format!("{cost:.2}") } else { thousands(whole) }
 }
 
 /// The titles and rows of those that waited.
@@ -272,6 +329,20 @@ fn count(number: u64) -> String {
 #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
 fn seconds(time: Nanos) -> f64 {
     time as f64 / SECOND as f64
+}
+
+// === impl JsonUsage ===
+
+impl JsonUsage {
+    fn new(usage: &Usage) -> Self {
+        Self {
+            flow: usage.flow.clone(),
+            level: usage.level.clone(),
+            requests: usage.requests,
+            seat_seconds: usage.seat_seconds,
+            costs: usage.costs.iter().map(|(kind, cost)| (kind.noun(), *cost)).collect(),
+        }
+    }
 }
 
 // === impl JsonDelay ===

@@ -11,7 +11,7 @@ use super::figures::{milliseconds, utilisation};
 use super::incident::JsonIncident;
 
 /// The fields, and what they mean. `flows[]` and `levels[]` have one entry for each flow and level.
-pub(crate) const FIELDS: [(&str, &str); 25] = [
+pub(crate) const FIELDS: [(&str, &str); 26] = [
     ("lines", "lines or events that were read"),
     ("requests", "requests that were replayed"),
     ("damaged", "lines that could not be read"),
@@ -58,6 +58,10 @@ pub(crate) const FIELDS: [(&str, &str); 25] = [
         "incident.timeLine[]",
         "parts of the time: `after` (seconds), `arrived`, `rejected`, `longestWait` (milliseconds), `seats` by level (a mean), `mostSeats` (a flow)",
     ),
+    (
+        "incident.usage[]",
+        "the flows that had seats for longest: `flow`, `level`, `requests`, `seatSeconds`, and `costs` by unit (`seconds`, `bytes`, `units`, `tokens`)",
+    ),
     ("incident.delays[]", "the flows that waited for longest: `flow`, `level`, `waited` (seconds of all requests)"),
     (
         "incident.delays[].by[]",
@@ -65,7 +69,7 @@ pub(crate) const FIELDS: [(&str, &str); 25] = [
     ),
     (
         "incident.agreement",
-        "of `requests`, how many start or are rejected at the `same` moment under the dump's objects",
+        "of `requests`, how many start or are rejected at the `same` moment under the dump's objects; and how many others are `undecided`",
     ),
 ];
 

@@ -66,7 +66,7 @@ Examples:
 /// compared with, or without --objects what is replayed.
 ///
 /// With a dump, --config and --objects say what it is decided under besides its own objects, and --against what with. The seats, the
-/// time to wait and the borrowing are those of --config, or of its gateway.
+/// time to wait, the borrowing and the wait of newcomers are those of --config, or of its gateway.
 ///
 /// Unreadable lines are counted and listed, and do not end the run. The exit code is 1 if --truth finds a request that was
 /// classified differently.
@@ -204,6 +204,7 @@ impl Replay {
         };
         let mut settings = Settings::new(preset, concurrency);
         (settings.wait_limit, settings.borrowing) = (self.wait_limit.unwrap_or(wait_limit), borrowing);
+        settings.newcomer_wait = file.newcomer_wait(Some(&flight));
         let mut configurations = Vec::new();
         let named = file.object_paths(&self.objects);
         if !self.against.is_empty() {
@@ -298,6 +299,7 @@ impl Replay {
         let mut settings = Settings::new(chosen.preset, file.concurrency(self.concurrency.as_ref()));
         settings.wait_limit = self.wait_limit.unwrap_or(file.wait_limit());
         settings.borrowing = file.borrowing(self.borrowing);
+        settings.newcomer_wait = file.newcomer_wait(None);
         settings.routes = routes(file)?;
         if let Some(file) = &self.object_counts {
             settings.object_numbers = read_object_numbers(file)?;

@@ -56,6 +56,7 @@ impl Inputs {
         let mut settings = ServerSettings::new(0).concurrency(&concurrency);
         settings.preset = preset;
         settings.borrowing = file.borrowing(arguments.borrowing);
+        settings.newcomer_wait = file.newcomer_wait(None);
         if workload.instances.is_some() {
             check_instances(&settings)?;
         }
@@ -86,6 +87,7 @@ impl Inputs {
         };
         let mut settings = ServerSettings::new(0).concurrency(&concurrency);
         (settings.preset, settings.borrowing) = (preset, borrowing);
+        settings.newcomer_wait = file.newcomer_wait(Some(&flight));
         let configuration_of = |name: String, objects: Objects| {
             let scenario = Scenario { settings: settings.clone(), objects, applied: Vec::new() };
             Configuration { name, scenario }

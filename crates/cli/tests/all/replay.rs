@@ -397,6 +397,7 @@ fn fr_3_a_dump_tells_what_happened_and_who_delayed_whom() {
         "first rejection after 2.300 s: polite in level all (queue-full)",
         "last change before it, after 2.300 s: 1 seats became 2",
         "What happened",
+        "Who used what",
         "Who delayed whom",
         "greedy 99 %",
         "Decided again under its own objects: ",
@@ -416,6 +417,12 @@ fn fr_3_a_dump_tells_what_happened_and_who_delayed_whom() {
     assert_eq!(incident["firstRejection"]["lastChange"]["what"], "1 seats became 2");
     let parts = incident["timeLine"].as_array().unwrap();
     assert_eq!(parts.iter().map(|part| part["arrived"].as_u64().unwrap()).sum::<u64>(), 48);
+    let used = &incident["usage"][0];
+    assert_eq!(
+        (&used["flow"], &used["level"], &used["costs"]),
+        (&"greedy".into(), &"all".into(), &serde_json::json!({}))
+    );
+    assert!(used["seatSeconds"].as_f64() > Some(1.9), "{used}");
     let delay = &incident["delays"][0];
     assert_eq!((&delay["flow"], &delay["by"][0]["flow"]), (&"polite".into(), &"greedy".into()));
     let [waited, by] = [&delay["waited"], &delay["by"][0]["seconds"]].map(|seconds| seconds.as_f64().unwrap());
@@ -428,6 +435,36 @@ fn fr_3_a_dump_tells_what_happened_and_who_delayed_whom() {
     let compared = json(&["replay", &dump, "--objects", other.to_str().unwrap()]);
     assert!(compared["flows"][0]["before"].is_object() && compared["incident"].is_object());
     assert_eq!(run(&["simulate", &dump]).status.code(), Some(0));
+}
+
+/// What requests cost is told beside their seats.
+#[test]
+fn fr_3_a_dump_tells_what_requests_cost() {
+    let (folder, clock) = (TempDir::new().unwrap(), ManualClock::new());
+    let objects = "{levels: {all: {share: 1}}, match: [{level: all, cost: tokens}]}";
+    let flow = FlowControl::builder().server_concurrency(9).objects(objects).manual_clock(clock.clone()).build();
+    flow.record(1 << 20);
+    for (name, cost) in [("alice", 1200.0), ("alice", 300.0), ("bob", 7.25)] {
+        let (user, request) = (User::new(name, [""; 0]), RequestInfo::for_path("post", "/generate"));
+        let mut arrived = flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
+        let permit = Pin::new(&mut arrived).poll(&mut Context::from_waker(Waker::noop()));
+        let Poll::Ready(Ok(permit)) = permit else { panic!("{permit:?}") };
+        clock.advance(Duration::from_millis(500));
+        permit.set_cost(cost);
+    }
+    let file = folder.path().join("incident.ekf");
+    fs::write(&file, flow.flight(Duration::from_secs(60), "a test").unwrap().to_bytes()).unwrap();
+    let (file, page) = (file.to_str().unwrap(), folder.path().join("report.html"));
+    let printed = text(&run(&["replay", file, "--report", page.to_str().unwrap()]).stdout);
+    let html = fs::read_to_string(page).unwrap();
+    for cost in ["1,500 tokens", "7.25 tokens"] {
+        assert!(printed.contains(cost) && html.contains(cost), "{printed}");
+    }
+    assert!(printed.contains("3 of 3 requests start"), "{printed}");
+    let report = json(&["replay", file]);
+    assert_eq!(report["incident"]["usage"][0]["costs"], serde_json::json!({"tokens": 1500.0}));
+    assert_eq!(report["notes"]["untoldCosts"].as_u64().unwrap_or(0), 0, "{}", report["notes"]);
+    assert_eq!(run(&["simulate", file]).status.code(), Some(0));
 }
 
 #[test]

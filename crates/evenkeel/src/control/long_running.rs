@@ -48,16 +48,16 @@ impl LongRunningCount {
         self.is_used.load(Ordering::Relaxed)
     }
 
-    /// Counts one more, if there may be so many. If not, it counts as rejected.
-    pub(crate) fn enter(&self, max: Option<u32>) -> bool {
+    /// Counts one more, if there may be so many. If not, it counts as rejected. Either way tells how many others there are.
+    pub(crate) fn enter(&self, max: Option<u32>) -> Result<u32, u32> {
         let max = max.unwrap_or(u32::MAX);
         let more = |running: u32| running.checked_add(1).filter(|more| *more <= max);
-        let is_counted = self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        let counted = self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         self.is_used.store(true, Ordering::Relaxed);
-        if !is_counted {
+        if counted.is_err() {
             self.rejected.fetch_add(1, Ordering::Relaxed);
         }
-        is_counted
+        counted
     }
 
     /// One of them has ended.
@@ -85,7 +85,7 @@ impl Counting {
     /// A running request has become long-running. It is too late to reject it, so it counts whatever the limit.
     pub(crate) fn take_or_begin(&self, count: &Arc<LongRunningCount>) -> Option<LongRunning> {
         let begun = self.0.compare_exchange(NOT, WITH_PERMIT, Ordering::Relaxed, Ordering::Relaxed);
-        if begun.is_ok() && !count.enter(None) {
+        if begun.is_ok() && count.enter(None).is_err() {
             self.0.store(NOT, Ordering::Relaxed);
         }
         self.take(count)
@@ -115,16 +115,16 @@ mod tests {
     #[test]
     fn one_too_many_is_not_counted() {
         let count = LongRunningCount::default();
-        assert!(count.enter(Some(2)) && count.enter(Some(2)));
-        assert!(!count.enter(Some(2)) && !count.enter(Some(0)));
-        assert!(count.enter(Some(3)) && count.enter(None));
+        assert_eq!([count.enter(Some(2)), count.enter(Some(2))], [Ok(0), Ok(1)]);
+        assert_eq!([count.enter(Some(2)), count.enter(Some(0))], [Err(2), Err(2)]);
+        assert_eq!([count.enter(Some(3)), count.enter(None)], [Ok(2), Ok(3)]);
         assert_eq!((count.running(), count.rejected()), (4, 2));
     }
 
     #[test]
     fn a_request_counts_once_whoever_keeps_it() {
         let count = Arc::new(LongRunningCount::default());
-        assert!(count.enter(None));
+        assert!(count.enter(None).is_ok());
         let mut counting = Counting::new(true);
         let taken = counting.take(&count).expect("it counts");
         assert!(counting.take(&count).is_none() && counting.take_or_begin(&count).is_none());
@@ -141,7 +141,7 @@ mod tests {
         drop(begun);
         assert_eq!(count.running(), 0);
 
-        assert!(count.enter(None));
+        assert!(count.enter(None).is_ok());
         Counting::new(true).end(&count);
         assert_eq!(count.running(), 0);
     }

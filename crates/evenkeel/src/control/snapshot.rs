@@ -286,5 +286,7 @@ impl Levels for LevelChanges {
             }
         }
         self.ledger.end_change(now, &mut self.wakers.handover);
+        // Before the levels are configured: what each of them wishes next decides who gets the seats after it, as in the engine.
+        self.wakers.start_granted();
     }
 }

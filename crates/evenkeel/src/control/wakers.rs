@@ -84,9 +84,9 @@ impl Wakers {
         }
     }
 
-    /// Starts requests of other levels on the seats that they were granted.
+    /// Starts requests of other levels on the seats that they were granted. No lock of a level may be held.
     #[cold]
-    fn start_granted(&mut self) {
+    pub(crate) fn start_granted(&mut self) {
         while let Some(grant) = self.handover.next() {
             let Grant { level, .. } = &grant;
             level.lock().start_granted(&grant, self);

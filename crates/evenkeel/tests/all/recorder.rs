@@ -1,10 +1,13 @@
 //! The flight recorder: what it keeps, and for how long (FR-1).
 
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use evenkeel::clock::ManualClock;
-use evenkeel::events::Rejection;
-use evenkeel::flight::FlightEnd;
+use evenkeel::events::{CostKind, Rejection};
+use evenkeel::flight::{FlightEnd, FlightFact, FlightRate, RateOutcome};
 use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
 
 const ONE: &str = "{levels: {all: {share: 1, queue: 2, perClient: 2, wait: 1s}}, match: [{level: all}]}";
@@ -188,7 +191,76 @@ fn fr_1_an_idle_level_that_goes_is_no_change_of_the_objects() {
     flow.set_newcomer_wait(Duration::from_secs(3));
     let flight = flow.flight(Duration::MAX, "").unwrap();
     let changes: Vec<_> = flight.header.changes.iter().map(|change| &*change.what).collect();
-    let [change] = changes[..] else { panic!("{changes:?}") };
+    let [change, wait] = changes[..] else { panic!("{changes:?}") };
+    assert_eq!(wait, "seats are kept for newcomers that would wait for 3s");
     assert!(change.starts_with("other objects came into effect: "), "{change}");
     assert!(change.contains("level all removed"), "{change}");
+}
+
+/// What a request cost is noted with it when it ends, and so are its other seats.
+#[test]
+fn fr_1_costs_are_noted() {
+    let clock = ManualClock::new();
+    let objects = "{levels: {all: {share: 1}}, match: [{level: all, cost: bytes, seats: learnt, costPerSeat: 100}]}";
+    let flow = FlowControl::builder().server_concurrency(9).objects(objects).manual_clock(clock.clone()).build();
+    flow.record(1 << 20);
+    let permits = [arrive(&flow, "/a"), arrive(&flow, "/b"), arrive(&flow, "/c")].map(|mut arrived| {
+        match Pin::new(&mut arrived).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(permit) => permit.unwrap(),
+            Poll::Pending => panic!("there are seats"),
+        }
+    });
+    clock.advance(Duration::from_millis(2));
+    permits[0].add_cost(250.5);
+    permits[2].add_cost(1.0);
+    clock.advance(Duration::from_millis(3));
+    let [costly, free, open] = permits;
+    drop((costly, free));
+    let flight = flow.flight(Duration::MAX, "").unwrap();
+    let costs = |record| {
+        let of = flight.notes.iter().filter(move |note| note.record == record);
+        of.filter(|note| matches!(note.fact, FlightFact::Cost { .. })).map(|note| note.fact).collect::<Vec<_>>()
+    };
+    let bytes = |thousandths| vec![FlightFact::Cost { thousandths, unit: CostKind::Bytes }];
+    assert_eq!([costs(0), costs(1), costs(2)], [bytes(250_500), bytes(0), vec![]]);
+    let resized = flight.notes.iter().find(|note| matches!(note.fact, FlightFact::Seats { .. })).unwrap();
+    assert_eq!((resized.record, resized.fact), (0, FlightFact::Seats { at: 2_000_000, seats: 3 }));
+    drop(open);
+}
+
+/// A request that waits for the rate of its flow is in the dump, whether it comes to its level or leaves before.
+#[test]
+fn fr_1_requests_that_wait_for_a_rate_are_recorded() {
+    let clock = ManualClock::new();
+    let objects = "{levels: {all: {share: 1, wait: 3s}}, match: [{level: all, rate: 1/s}]}";
+    let flow = FlowControl::builder().server_concurrency(9).objects(objects).manual_clock(clock.clone()).build();
+    flow.record(1 << 20);
+    let first = arrive(&flow, "/a");
+    clock.advance(Duration::from_millis(100));
+    let mut second = arrive(&flow, "/b");
+    let third = arrive(&flow, "/c");
+    clock.advance(Duration::from_millis(200));
+    drop(third);
+    clock.advance(Duration::from_millis(800));
+    let running = Pin::new(&mut second).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(running.is_ready());
+    let flight = flow.flight(Duration::MAX, "").unwrap();
+    assert_eq!(flight.records.len(), 3);
+    let rates: Vec<_> = (flight.notes.iter())
+        .filter_map(|note| match note.fact {
+            FlightFact::Rate(FlightRate { at, amount, outcome, .. }) => Some((note.record, at, amount, outcome)),
+            _ => None,
+        })
+        .collect();
+    let ms = 1_000_000;
+    assert_eq!(
+        rates,
+        [(0, 0, 1, RateOutcome::AtOnce), (1, 100 * ms, 1, RateOutcome::Left), (2, 100 * ms, 1, RateOutcome::Waited),]
+    );
+    let ends: Vec<_> = flight.records.iter().map(|record| (record.at, record.end)).collect();
+    assert_eq!(
+        ends[1..],
+        [(300 * ms, FlightEnd::Rejected(Rejection::Cancelled)), (1100 * ms, FlightEnd::Open { has_started: true }),]
+    );
+    drop((first, running));
 }

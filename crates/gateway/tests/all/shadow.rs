@@ -5,7 +5,7 @@ use crate::support;
 use std::time::Duration;
 
 use evenkeel_gateway::Config;
-use evenkeel_gateway::config::ShadowConfig;
+use evenkeel_gateway::config::{ReturnIfConfig, ShadowConfig};
 use serde_json::Value;
 use support::client::get;
 use support::upstream::{Upstream, ok};
@@ -128,6 +128,43 @@ async fn sh_5_a_canary_that_is_worse_returns_by_itself() {
         assert_eq!(get(running.address, "/orders", &format!("x-user: user-{user}\r\n")).await.status, 200);
     }
     assert_eq!(running.gateway.flow().canary_returns(), 1);
+    running.done().await;
+}
+
+/// Every request of a flow lands on the same side of a canary, on whatever connection it comes (SH-5).
+#[tokio::test]
+async fn sh_5_a_flow_is_on_one_side_of_a_canary() {
+    let (upstream, folder) = (upstream().await, TempDir::new().unwrap());
+    let file = folder.path().join("new.yaml");
+    std::fs::write(&file, "{levels: {nobody: {share: 0}}, match: [{level: nobody}]}").unwrap();
+    // Its side is told by its answers: everything is rejected there, and that is no reason to return.
+    let return_if = ReturnIfConfig { rejected_percent: 100.0, ..ReturnIfConfig::default() };
+    let shadow = ShadowConfig { objects: Some(file), percent: Some(50), return_if, ..ShadowConfig::default() };
+    let mut settings = settings(&upstream, shadow);
+    settings.concurrency = Some(20_u32.into());
+    let who = "identity: {sources: [{trustedHeaders: {fromAddresses: [127.0.0.0/8], userHeader: x-user}}]}";
+    settings.identity = Config::parse("x", who).unwrap().identity;
+    let old = "{levels: {everybody: {share: 1, queue: 50}}, match: [{level: everybody}]}";
+    let running = start_with(settings, old).await;
+    let mut sides: Option<Vec<u16>> = None;
+    for round in 0..5 {
+        let mut now = Vec::new();
+        for user in 0..40 {
+            let path = format!("/orders/{round}");
+            let who = format!("x-user: user-{user}\r\n");
+            // Several at a time, each on a connection of its own.
+            let (one, other) = tokio::join!(get(running.address, &path, &who), get(running.address, "/reports", &who));
+            assert_eq!(one.status, other.status, "user-{user} is on both sides");
+            now.push(one.status);
+        }
+        let before = sides.get_or_insert_with(|| now.clone());
+        assert_eq!(*before, now, "round {round}");
+    }
+    let sides = sides.unwrap();
+    let of_canary = sides.iter().filter(|status| **status == 429).count();
+    assert!((8..=32).contains(&of_canary) && sides.iter().all(|status| [200, 429].contains(status)), "{sides:?}");
+    let canary = report(&running).await["canary"].clone();
+    assert_eq!((&canary["phase"], canary["requests"].as_u64()), (&"running".into(), Some(10 * of_canary as u64)));
     running.done().await;
 }
 

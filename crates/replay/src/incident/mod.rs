@@ -4,13 +4,15 @@
 mod delays;
 mod spans;
 mod time_line;
+mod usage;
 
+use evenkeel::events::CostKind;
 use evenkeel::flight::{Flight, FlightEnd};
 use evenkeel_api::decode::Problems;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::time::Nanos;
 
-use crate::flight::{Agreement, decide_again};
+use crate::decide_again::{Agreement, decide_again};
 use spans::Spans;
 
 /// The report on the time of a dump. Times count from its first request.
@@ -31,6 +33,8 @@ pub struct Incident {
     pub parts: Vec<IncidentPart>,
     /// The levels whose seats were taken for longest, as the time line has them.
     pub levels: Vec<String>,
+    /// The flows that had seats for longest, with what their requests cost.
+    pub usage: Vec<Usage>,
     /// The flows that waited for longest, and who had the seats meanwhile.
     pub delays: Vec<Delay>,
     /// Whether the objects of the dump decide the same again.
@@ -71,6 +75,22 @@ pub struct IncidentPart {
     pub most_seats: Option<String>,
 }
 
+/// What a flow used in a level.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// The flow.
+    pub flow: String,
+    /// Its level.
+    pub level: String,
+    /// Its requests, those that were rejected included.
+    pub requests: u64,
+    /// The seats that they had, times seconds.
+    pub seat_seconds: f64,
+    /// What they cost, in the units that counted; nothing where no costs count.
+    pub costs: Vec<(CostKind, f64)>,
+}
+
 /// A flow that waited, and those that had the seats of its level meanwhile.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -103,6 +123,7 @@ impl Incident {
             part_length,
             parts,
             levels,
+            usage: usage::usage(&spans),
             delays: delays::delays(&spans),
             agreement: decide_again(flight)?,
         }))

@@ -5,6 +5,7 @@
 mod costs;
 mod exports;
 mod flight;
+mod flight_modes;
 mod headers;
 mod hostile;
 mod kinds;
@@ -12,3 +13,4 @@ mod logs;
 mod own_log;
 mod recorded;
 mod seats;
+mod stage;

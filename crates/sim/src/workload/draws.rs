@@ -72,9 +72,15 @@ impl Draws {
         Some(request.at)
     }
 
-    /// What the next request costs; 0 if the workload does not say.
+    /// What the request costs whose [service time](Self::service) was drawn last; 0 if the workload does not say.
     pub fn cost(&mut self, group: &FlowGroup) -> Nanos {
-        group.cost.as_ref().map_or(0, |cost| cost.draw_any(&mut self.costs).max(0))
+        let Some(cost) = &group.cost else { return 0 };
+        if let Arrivals::Recorded(requests) = &group.arrivals {
+            // Its service time was taken before.
+            let request = self.services_taken.checked_sub(1).and_then(|place| requests.get(place));
+            return request.map_or(0, |request| request.cost.max(0));
+        }
+        cost.draw_any(&mut self.costs).max(0)
     }
 
     /// A pause between the two, both included.

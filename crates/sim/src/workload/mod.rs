@@ -108,7 +108,7 @@ pub enum Arrivals {
         /// How many.
         requests: u32,
     },
-    /// When they were recorded, in the order of time. Their service times take the place of the group's.
+    /// When they were recorded, in the order of time. Their service times and costs take the place of the group's.
     Recorded(Arc<[RecordedRequest]>),
 }
 
@@ -121,6 +121,8 @@ pub struct RecordedRequest {
     pub at: Nanos,
     /// How long the service worked on it.
     pub service: Nanos,
+    /// What it cost, if the [group](FlowGroup::cost) says that costs are known.
+    pub cost: i64,
 }
 
 /// What a client does when a request is rejected.

@@ -36,7 +36,7 @@ pub(crate) struct Throttled {
     pub(crate) until: Instant,
     /// Set if others share the rate: whether it conforms is not known before then. It waits until `latest` at most.
     shared: Option<RateTicket>,
-    latest: Instant,
+    pub(crate) latest: Instant,
     pub(crate) mark: Mark,
     pub(crate) has_expired: bool,
     timer: Option<Pin<Box<Sleep>>>,

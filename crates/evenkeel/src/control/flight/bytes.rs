@@ -1,5 +1,6 @@
 //! The format of dumps as bytes, and the errors of reading them.
 
+use super::note::{FlightFact, FlightNote};
 use super::record::{FlightEnd, FlightRecord};
 use super::{Flight, FlightHeader};
 use evenkeel_engine::WorkEstimate;
@@ -7,8 +8,10 @@ use evenkeel_engine::time::{Nanos, SECOND};
 
 /// What every dump begins with.
 pub const MAGIC: [u8; 8] = *b"EVKFLT\r\n";
-/// The version of the format. A reader refuses others.
-pub const VERSION: u32 = 1;
+/// The version of the format. Version 1, which has no notes, is read too; others are refused.
+pub const VERSION: u32 = 2;
+/// The version without notes.
+const WITHOUT_NOTES: u32 = 1;
 
 /// A dump that cannot be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,14 +24,20 @@ pub struct DamagedFlight {
 
 /// The bytes of a record.
 const RECORD: usize = 64;
-/// Magic number, version, length of the header, number of records.
-const PREAMBLE: usize = 24;
+/// The bytes of a note.
+const NOTE: usize = 32;
+/// Magic number, version, length of the header, number of records, number of notes.
+const PREAMBLE: usize = 32;
+/// The same without the number of notes.
+const PREAMBLE_WITHOUT_NOTES: usize = 24;
 /// The longest time in a dump, 31 days: sums of such times do not overflow, and a simulation of it ends.
 pub(crate) const LENGTH_MAX: Nanos = 31 * 24 * 3600 * SECOND;
 /// The latest moment of a record: some 70 years after the one that times count from.
 const MOMENT_MAX: Nanos = i64::MAX / 4;
 /// The most seats of a server.
 const SEATS_MAX: i64 = u32::MAX as i64;
+/// The largest charge of a request: a thousand seats for the longest time.
+pub(crate) const CHARGE_MAX: Nanos = LENGTH_MAX << 10;
 /// The longest header.
 const HEADER_MAX: usize = 256 << 20;
 
@@ -45,13 +54,16 @@ impl Flight {
     pub fn to_bytes(&self) -> Vec<u8> {
         // Texts and numbers can always be written.
         let header = serde_json::to_vec(&self.header).unwrap_or_default();
-        let mut bytes = Vec::with_capacity(PREAMBLE + header.len() + self.records.len() * RECORD + 8);
+        let mut bytes =
+            Vec::with_capacity(PREAMBLE + header.len() + self.records.len() * RECORD + self.notes.len() * NOTE + 8);
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(u32::try_from(header.len()).unwrap_or(u32::MAX).to_le_bytes());
         bytes.extend((self.records.len() as u64).to_le_bytes());
+        bytes.extend((self.notes.len() as u64).to_le_bytes());
         bytes.extend(header);
         self.records.iter().for_each(|record| record.write(&mut bytes));
+        self.notes.iter().for_each(|note| note.write(&mut bytes));
         let sum = checksum(&bytes);
         bytes.extend(sum.to_le_bytes());
         bytes
@@ -64,17 +76,24 @@ impl Flight {
             return Err(damaged(0, "this is not a dump of a flight recorder"));
         }
         let version = u32::from_le_bytes(reader.take()?);
-        if version != VERSION {
-            let problem = format!("the dump has version {version}, and this program reads version {VERSION}");
+        if ![WITHOUT_NOTES, VERSION].contains(&version) {
+            let problem = format!("the dump has version {version}, and this program reads versions 1 to {VERSION}");
             return Err(damaged(8, problem));
         }
         let header_length = u32::from_le_bytes(reader.take()?) as usize;
         let count = u64::from_le_bytes(reader.take()?);
-        let expected = usize::try_from(count).ok().and_then(|count| count.checked_mul(RECORD));
-        let expected = expected.and_then(|records| records.checked_add(PREAMBLE + 8)?.checked_add(header_length));
+        let has_notes = version != WITHOUT_NOTES;
+        let note_count = if has_notes { u64::from_le_bytes(reader.take()?) } else { 0 };
+        let preamble = if has_notes { PREAMBLE } else { PREAMBLE_WITHOUT_NOTES };
+        let length = |count: u64, each: usize| usize::try_from(count).ok()?.checked_mul(each);
+        let expected = length(count, RECORD).zip(length(note_count, NOTE)).and_then(|(records, notes)| {
+            records.checked_add(notes)?.checked_add(preamble + 8)?.checked_add(header_length)
+        });
         if header_length > HEADER_MAX || expected != Some(bytes.len()) {
-            let problem =
-                format!("{} bytes do not hold {count} records and a header of {header_length} bytes", bytes.len());
+            let problem = format!(
+                "{} bytes do not hold {count} records, {note_count} notes and a header of {header_length} bytes",
+                bytes.len()
+            );
             return Err(damaged(12, problem));
         }
         let end = bytes.len() - 8;
@@ -82,19 +101,26 @@ impl Flight {
         if bytes.get(end..).and_then(|last| last.try_into().ok()).map(u64::from_le_bytes) != sum {
             return Err(damaged(end, "the checksum is another one; the dump was changed or cut off"));
         }
-        let header = bytes.get(PREAMBLE..PREAMBLE + header_length).unwrap_or_default();
+        let header = bytes.get(preamble..preamble + header_length).unwrap_or_default();
         let header: FlightHeader = serde_json::from_slice(header)
-            .map_err(|error| damaged(PREAMBLE + error.column(), format!("the header cannot be read: {error}")))?;
-        header.check().map_err(|problem| damaged(PREAMBLE, problem))?;
-        reader.at = PREAMBLE + header_length;
-        let mut records = Vec::with_capacity(bytes.len() / RECORD);
+            .map_err(|error| damaged(preamble + error.column(), format!("the header cannot be read: {error}")))?;
+        header.check().map_err(|problem| damaged(preamble, problem))?;
+        reader.at = preamble + header_length;
+        // There are as many bytes as these need.
+        let mut records = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
         let mut times = None;
-        while reader.at < end {
+        let end_of_records = reader.at + length(count, RECORD).unwrap_or(0);
+        while reader.at < end_of_records {
             let record = FlightRecord::read(&mut reader, &header, times)?;
             times = Some((times.map_or(record.at, |(first, _)| first), record.at));
             records.push(record);
         }
-        Ok(Self { header, records })
+        let mut notes = Vec::with_capacity(usize::try_from(note_count).unwrap_or(0));
+        while reader.at < end {
+            let note = FlightNote::read(&mut reader, &records, notes.last())?;
+            notes.push(note);
+        }
+        Ok(Self { header, records, notes })
     }
 }
 
@@ -125,10 +151,11 @@ impl FlightHeader {
         if !is_seats(self.seats) || !changes().filter_map(|change| change.seats).all(is_seats) {
             return Err("the header has a number of seats that no server has");
         }
+        let newcomer_waits = || changes().filter_map(|change| change.newcomer_wait).flatten();
         if !changes().filter_map(|change| change.seats_before).all(is_seats) {
             return Err("the header has a number of seats that no server had");
         }
-        if ![self.wait_limit, self.length].into_iter().chain(self.newcomer_wait).all(is_time) {
+        if ![self.wait_limit, self.length].into_iter().chain(self.newcomer_wait).chain(newcomer_waits()).all(is_time) {
             return Err("the header has a time that is below zero or longer than 31 days");
         }
         if !(0..=i64::MAX / 2).contains(&self.epoch) || !changes().all(|change| is_moment(change.at)) {
@@ -196,6 +223,45 @@ impl FlightRecord {
     }
 }
 
+// === impl FlightNote ===
+
+impl FlightNote {
+    fn write(&self, to: &mut Vec<u8>) {
+        let (kind, detail, numbers) = self.fact.to_parts();
+        to.extend(self.record.to_le_bytes());
+        to.extend([kind, detail, 0, 0]);
+        for number in numbers {
+            to.extend(number.to_le_bytes());
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>, records: &[FlightRecord], before: Option<&Self>) -> Result<Self, DamagedFlight> {
+        let begin = reader.at;
+        let record = u32::from_le_bytes(reader.take()?);
+        let [kind, detail, ..] = reader.take::<4>()?;
+        let numbers = reader.numbers::<3>()?.map(i64::cast_unsigned);
+        let refused = |offset: usize, problem: &str| Err(damaged(begin + offset, problem));
+        let Some(subject) = records.get(record as usize) else { return refused(0, "the note is about no record") };
+        if before.is_some_and(|before| before.record > record) {
+            return refused(0, "the note is about a request in front of that of the note before");
+        }
+        let Some(fact) = FlightFact::from_parts((kind, detail, numbers)) else {
+            return refused(4, "there is no such note");
+        };
+        if fact.moment().is_some_and(|at| {
+            at.checked_sub(subject.at).is_none_or(|apart| apart.unsigned_abs() > LENGTH_MAX.unsigned_abs())
+        }) {
+            return refused(8, "the note is about a time more than 31 days from that of its request");
+        }
+        if let FlightFact::Charge { seat_time, .. } = fact
+            && seat_time.unsigned_abs() > CHARGE_MAX.unsigned_abs()
+        {
+            return refused(16, "the note has a charge that no request has");
+        }
+        Ok(Self { record, fact })
+    }
+}
+
 // === impl Reader ===
 
 impl Reader<'_> {
@@ -218,7 +284,8 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::flight::FlightRequest;
+    use crate::control::events::CostKind;
+    use crate::control::flight::{FlightRate, FlightRequest, RateOutcome};
     use evenkeel_engine::queue_set::Rejection;
 
     fn flight() -> Flight {
@@ -247,7 +314,18 @@ mod tests {
             FlightEnd::Rejected(Rejection::TimeOut),
             FlightEnd::Rejected(Rejection::TooManyLongRunning),
         ];
-        Flight { header, records: ends.into_iter().zip(0..).map(|(end, at)| record(at, end)).collect() }
+        let rate = |outcome| FlightFact::Rate(FlightRate { at: -1, flow: 5, amount: 6, outcome });
+        let facts = [
+            (0, FlightFact::LongRunning { others: 3 }),
+            (1, rate(RateOutcome::AtOnce)),
+            (2, rate(RateOutcome::Waited)),
+            (2, FlightFact::Seats { at: 4, seats: 7 }),
+            (2, FlightFact::Charge { at: 5, seat_time: -9 }),
+            (2, FlightFact::Cost { thousandths: 8, unit: CostKind::Tokens }),
+            (3, rate(RateOutcome::Left)),
+        ];
+        let notes = facts.into_iter().map(|(record, fact)| FlightNote { record, fact }).collect();
+        Flight { header, records: ends.into_iter().zip(0..).map(|(end, at)| record(at, end)).collect(), notes }
     }
 
     #[test]
@@ -294,12 +372,25 @@ mod tests {
         assert!(read > 0, "some damage with a new checksum is another valid dump");
     }
 
+    /// A dump of version 1 is one of today without notes, and without their number.
+    #[test]
+    fn fr_2_dumps_without_notes_are_read() {
+        let flight = Flight { notes: Vec::new(), ..flight() };
+        let mut old = flight.to_bytes();
+        old[8] = 1;
+        old.drain(24..32);
+        let end = old.len() - 8;
+        let sum = checksum(&old[..end]);
+        old[end..].copy_from_slice(&sum.to_le_bytes());
+        assert_eq!(Flight::from_bytes(&old).unwrap(), flight);
+    }
+
     #[test]
     fn a_dump_of_another_version_says_so() {
         let mut bytes = flight().to_bytes();
         bytes[8] = 9;
         let error = Flight::from_bytes(&bytes).unwrap_err().to_string();
-        assert_eq!(error, "byte 8: the dump has version 9, and this program reads version 1");
+        assert_eq!(error, "byte 8: the dump has version 9, and this program reads versions 1 to 2");
         assert!(Flight::from_bytes(b"{}").unwrap_err().to_string().contains("ends here"));
     }
 }

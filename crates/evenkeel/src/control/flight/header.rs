@@ -71,6 +71,7 @@ pub struct FlightRequest {
 ///
 /// Not `#[non_exhaustive]`: recorders make it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FlightChange {
     /// When, as the times of records.
     pub at: i64,
@@ -82,4 +83,13 @@ pub struct FlightChange {
     /// The seats of the server from then on, if they changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seats: Option<i64>,
+    /// How levels borrowed until then and from then on, if that changed: `immediate` or `periodic`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub borrowing: Option<[String; 2]>,
+    /// The [wait of newcomers](FlightHeader::newcomer_wait) until then and from then on, if it changed.
+    #[serde(rename = "newcomerWait", skip_serializing_if = "Option::is_none")]
+    pub newcomer_wait: Option<[i64; 2]>,
+    /// Whether other objects came into effect. A dump has only the last ones.
+    #[serde(rename = "changesObjects", skip_serializing_if = "std::ops::Not::not")]
+    pub changes_objects: bool,
 }

@@ -1,12 +1,12 @@
 //! The dumps of a flight recorder (FR-2): what a server decided about its last requests, as a file.
 //!
 //! [`Flight`] is the content, [`Flight::to_bytes`] and [`Flight::from_bytes`] are the format: a magic number and a version, a header in JSON, records of
-//! a fixed size, and a checksum. Damage is refused with its place.
+//! a fixed size, notes on some of them, and a checksum. Damage is refused with its place.
 //!
 //! ```
 //! use evenkeel::flight::{Flight, FlightHeader};
 //!
-//! let flight = Flight { header: FlightHeader::default(), records: Vec::new() };
+//! let flight = Flight { header: FlightHeader::default(), ..Flight::default() };
 //! let bytes = flight.to_bytes();
 //! assert_eq!(Flight::from_bytes(&bytes).unwrap(), flight);
 //! assert!(Flight::from_bytes(&bytes[..bytes.len() - 1]).is_err());
@@ -17,13 +17,15 @@ use std::sync::LazyLock;
 
 mod bytes;
 mod header;
+mod note;
 mod record;
 
 pub use bytes::{DamagedFlight, MAGIC, VERSION};
 pub use header::{FlightChange, FlightHeader, FlightRequest};
+pub use note::{FlightFact, FlightNote, FlightRate, RateOutcome};
 pub use record::{FlightEnd, FlightRecord};
 
-pub(crate) use bytes::LENGTH_MAX;
+pub(crate) use bytes::{CHARGE_MAX, LENGTH_MAX};
 pub(crate) use record::{reason_code, reason_of};
 
 /// The content of a dump: the records of a flight recorder, and what they refer to.
@@ -35,6 +37,8 @@ pub struct Flight {
     pub header: FlightHeader,
     /// The requests, by the times of their arrival.
     pub records: Vec<FlightRecord>,
+    /// What else is known of some of them, in the order of the records; of one request, in the order of time.
+    pub notes: Vec<FlightNote>,
 }
 
 // === impl Flight ===

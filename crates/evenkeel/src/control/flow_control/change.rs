@@ -8,7 +8,7 @@ use evenkeel_engine::time::Instant;
 
 use super::{FlowControl, FlowControlShared, ObjectsReport};
 use crate::control::clock::nanos;
-use crate::control::flight::FlightChange;
+use crate::control::flight::{FlightChange, LENGTH_MAX};
 use crate::control::recorder::changes_of_objects;
 use crate::control::seat_division::{SeatController, preset_borrowing};
 use crate::control::snapshot::{LevelChanges, Snapshot};
@@ -70,7 +70,11 @@ impl FlowControl {
             Change::Division
         });
         if before != borrowing {
-            self.shared.record_setting(|| format!("borrowing became {borrowing}, and was {before}"));
+            self.shared.record_setting(|| FlightChange {
+                what: format!("borrowing became {borrowing}, and was {before}"),
+                borrowing: Some([before.to_string(), borrowing.to_string()]),
+                ..FlightChange::default()
+            });
         }
     }
 
@@ -82,13 +86,22 @@ impl FlowControl {
     /// How long newcomers may have to wait for a seat from now on before some are kept for them: see
     /// [`FlowControlBuilder::newcomer_wait`](crate::FlowControlBuilder::newcomer_wait).
     pub fn set_newcomer_wait(&self, wait: Duration) {
-        let wait = nanos(wait);
+        let (told, wait) = (wait, nanos(wait));
+        let mut before = wait;
         self.shared.change(|controller, changes, now| {
-            if controller.newcomer_wait() == wait {
+            before = controller.newcomer_wait();
+            if before == wait {
                 return Change::Division;
             }
             Change::Consequences(Box::new(controller.set_newcomer_wait(wait, changes, now)))
         });
+        if before != wait {
+            self.shared.record_setting(|| FlightChange {
+                what: format!("seats are kept for newcomers that would wait for {told:?}"),
+                newcomer_wait: Some([before, wait].map(|wait| wait.clamp(0, LENGTH_MAX))),
+                ..FlightChange::default()
+            });
+        }
     }
 
     /// Does what is due: frees the seats of requests that have lingered, rejects requests that have waited as long as they
@@ -185,20 +198,20 @@ impl FlowControlShared {
         let (at, after) = (now.as_nanos(), controller.server_limit());
         if after != before {
             let what = format!("{before} seats became {after}");
-            self.recorder.tell_change(FlightChange { at, what, seats_before: Some(before), seats: Some(after) });
+            let change = FlightChange { at, what, ..FlightChange::default() };
+            self.recorder.tell_change(FlightChange { seats_before: Some(before), seats: Some(after), ..change });
         }
         if matches!(change, Change::Objects(_))
             && let Some(what) = changes_of_objects(objects, controller.objects())
         {
-            self.recorder.tell_change(FlightChange { at, what, ..FlightChange::default() });
+            self.recorder.tell_change(FlightChange { at, what, changes_objects: true, ..FlightChange::default() });
         }
     }
 
     /// Tells the recorder that a setting has changed, in a few words.
-    pub(super) fn record_setting(&self, what: impl FnOnce() -> String) {
+    pub(super) fn record_setting(&self, change: impl FnOnce() -> FlightChange) {
         if self.recorder.is_on() {
-            let at = self.now().as_nanos();
-            self.recorder.tell_change(FlightChange { at, what: what(), ..FlightChange::default() });
+            self.recorder.tell_change(FlightChange { at: self.now().as_nanos(), ..change() });
         }
     }
 

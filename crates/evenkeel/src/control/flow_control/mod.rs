@@ -27,6 +27,7 @@ use crate::control::digests::Digests;
 use crate::control::events::{self, ArrivalsTo, Listener, Listeners};
 #[cfg(feature = "fleet")]
 use crate::control::fleet::FleetMembership;
+use crate::control::flight::FlightChange;
 use crate::control::known_levels::KnownLevels;
 use crate::control::ledger::SharedLedger;
 use crate::control::limit::Finder;
@@ -192,7 +193,10 @@ impl FlowControl {
     pub fn set_wait_limit(&self, limit: Duration) {
         let before = self.shared.wait_limit_ns.swap(nanos(limit), Ordering::Relaxed);
         if before != nanos(limit) {
-            self.shared.record_setting(|| format!("requests wait for {limit:?} at most"));
+            self.shared.record_setting(|| FlightChange {
+                what: format!("requests wait for {limit:?} at most"),
+                ..FlightChange::default()
+            });
         }
         self.shared.set_canary_wait_limit(limit);
     }

@@ -13,6 +13,7 @@ use super::FlowControl;
 use crate::control::accounts::{Passed, RequestAccount, SchemaAccounts, Taken, Throttled, ThrottledRequest, Wait};
 use crate::control::admit::{ArrivalOutcome, Waiting};
 use crate::control::cost_source::{Costing, RouteCost};
+use crate::control::flight::{FlightRate, RateOutcome};
 use crate::control::request::{Details, Incoming, Patience};
 use crate::control::reused_box::ReusedBox;
 use crate::control::snapshot::Destination;
@@ -56,8 +57,13 @@ impl FlowControl {
             let limit = request.patience.limit(self.shared.wait_limit_of(&class.schema.level), self.shared.preset);
             let now = destination.upkeep.clock.now();
             let latest = now + limit;
-            match accounts.take(flow, taken.amount, now, latest) {
-                Ok(Passed { ticket: None, at }) if at <= now => {}
+            let passage = accounts.take(flow, taken.amount, now, latest);
+            let is_at_once = matches!(&passage, Ok(Passed { ticket: None, at }) if *at <= now);
+            if is_at_once || passage.is_err() {
+                self.note_rate(class.flow_hash, taken, now, RateOutcome::AtOnce);
+            }
+            match passage {
+                Ok(_) if is_at_once => {}
                 Ok(Passed { at: until, ticket }) => {
                     if let Some(times) = request.times {
                         times.note_arrival(now);
@@ -84,6 +90,15 @@ impl FlowControl {
             request.costing.keep_meter(account.meter.take());
         }
         outcome
+    }
+
+    /// Tells the recorder what the request that arrives next has asked of the rate of its flow.
+    fn note_rate(&self, flow_hash: u64, taken: Taken, at: Instant, outcome: RateOutcome) {
+        let recorder = &self.shared.recorder;
+        if recorder.is_on() {
+            let Taken { flow, amount } = taken;
+            recorder.note_rate(flow_hash, FlightRate { at: at.as_nanos(), flow, amount, outcome });
+        }
     }
 
     fn reject_over_rate<E: Fn(&LevelInfo) -> WorkEstimate>(
@@ -193,6 +208,12 @@ impl Throttled {
         if let Some(times) = &request.times {
             times.note_end(None, now);
         }
+        let recorder = &self.flow_control.shared.recorder;
+        if recorder.is_on() {
+            self.flow_control.note_rate(class.flow_hash, self.taken, self.arrived, RateOutcome::Left);
+            let attributes = Attributes { user: &request.user, request: &request.info };
+            recorder.tell_arrival(attributes, &class, request.work, (self.latest - now).max(0), Err(reason), now);
+        }
         trace::gave_up(destination.schema(), reason);
     }
 
@@ -218,6 +239,7 @@ impl Throttled {
             costing: Costing::again(RouteCost::new(request.unit.as_ref(), request.route), &meter),
         };
         let class = request.class(&self.destination);
+        self.flow_control.note_rate(class.flow_hash, self.taken, self.arrived, RateOutcome::Waited);
         let outcome = match (late, &self.accounts.rate) {
             (Some(conforms_at), Some(rate)) => {
                 let over = (rate, OverRate { conforms_at });

@@ -141,13 +141,18 @@ impl FlowControl {
         }
         // Requests that take no seat are bounded in the same way as those that have given their seats back.
         let is_long_running = request.run_length != RunLength::Ordinary || work.is_seatless();
-        if is_long_running && !long_running.enter(class.schema.level.max_long_running) {
-            let reason = Rejection::TooManyLongRunning;
-            core.refuse(now, mark, class.flow(), work, reason);
-            drop(core);
-            let advice = level.listeners().retry.advise_long_running();
-            let rejected = self.reject(request, class, destination, work, (reason, advice), now);
-            return Some(ArrivalOutcome::Rejected(Box::new(rejected)));
+        if is_long_running {
+            let entered = long_running.enter(class.schema.level.max_long_running);
+            let (Ok(others) | Err(others)) = entered;
+            self.shared.recorder.note_long_running(class.flow_hash, others);
+            if entered.is_err() {
+                let reason = Rejection::TooManyLongRunning;
+                core.refuse(now, mark, class.flow(), work, reason);
+                drop(core);
+                let advice = level.listeners().retry.advise_long_running();
+                let rejected = self.reject(request, class, destination, work, (reason, advice), now);
+                return Some(ArrivalOutcome::Rejected(Box::new(rejected)));
+            }
         }
         let wait_limit = request.patience.limit(self.shared.wait_limit_of(&class.schema.level), self.shared.preset);
         let wait_until = now + wait_limit;

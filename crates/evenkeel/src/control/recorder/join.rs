@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::control::flight::{FlightEnd, FlightRecord};
+use crate::control::flight::{CHARGE_MAX, FlightEnd, FlightFact, FlightNote, FlightRecord};
 use evenkeel_engine::queue_set::RequestId;
+use evenkeel_engine::time::Nanos;
 
+use super::notes::ArrivalNote;
 use super::records::{ArrivalRecord, EventRecord, Happened};
 use crate::control::level_names::{LevelKey, LevelNames};
 
@@ -13,6 +15,10 @@ use crate::control::level_names::{LevelKey, LevelNames};
 pub(super) struct Joined {
     /// In the order of their times.
     pub(super) records: Vec<FlightRecord>,
+    /// In the order of the records.
+    pub(super) notes: Vec<FlightNote>,
+    /// The requests that have not ended, and of which no start was recorded: one that starts when it arrives has no such event.
+    pub(super) open: Vec<(LevelKey, RequestId, usize)>,
     /// The names of levels, by the numbers that records have. Levels of one name have one number.
     pub(super) levels: Vec<String>,
 }
@@ -23,16 +29,21 @@ impl Joined {
     /// The requests of these arrivals. Events may come in any order; those of other requests are left out.
     pub(super) fn new(
         mut arrivals: Vec<ArrivalRecord>,
+        notes: Vec<ArrivalNote>,
         events: impl Iterator<Item = EventRecord>,
         names: &LevelNames,
     ) -> Self {
         arrivals.sort_by_key(|arrival| arrival.at);
         let mut places: HashMap<(LevelKey, RequestId), usize> = HashMap::with_capacity(arrivals.len());
         let mut numbers: HashMap<LevelKey, u16> = HashMap::new();
-        let mut joined = Self { records: Vec::with_capacity(arrivals.len()), levels: Vec::new() };
+        let mut rejected: HashMap<u64, usize> = HashMap::new();
+        let records = Vec::with_capacity(arrivals.len());
+        let mut joined = Self { records, notes: Vec::new(), open: Vec::new(), levels: Vec::new() };
         for arrival in arrivals {
             if let Ok(id) = arrival.id {
                 places.insert((arrival.level, id), joined.records.len());
+            } else if arrival.number > 0 {
+                rejected.insert(arrival.number, joined.records.len());
             }
             let level = arrival.level;
             let level = *numbers.entry(level).or_insert_with(|| number_of(&mut joined.levels, names.name(level)));
@@ -50,13 +61,57 @@ impl Joined {
                 wait_limit: arrival.wait_limit.max(0),
             });
         }
-        for event in events {
-            let place = places.get(&(event.level, event.id)).and_then(|place| joined.records.get_mut(*place));
-            if let Some(record) = place {
-                happened(record, event.what);
+        for ArrivalNote { id, level, fact, .. } in notes {
+            let place = match id {
+                Ok(id) => places.get(&(level, id)),
+                Err(number) => rejected.get(&number),
+            };
+            if let Some(place) = place {
+                joined.note(*place, fact);
             }
         }
+        let mut charged_at: HashMap<usize, Nanos> = HashMap::new();
+        for event in events {
+            let Some(&place) = places.get(&(event.level, event.id)) else { continue };
+            match event.what {
+                Happened::Costed { thousandths, unit } => joined.note(place, FlightFact::Cost { thousandths, unit }),
+                Happened::Resized { at, seats } => joined.note(place, FlightFact::Seats { at, seats }),
+                // A level writes both one after the other.
+                Happened::ChargedAt { at } => {
+                    charged_at.insert(place, at);
+                }
+                Happened::Charged { seat_time } => {
+                    if let Some(at) = charged_at.remove(&place) {
+                        let seat_time = seat_time.clamp(-CHARGE_MAX, CHARGE_MAX);
+                        joined.note(place, FlightFact::Charge { at, seat_time });
+                    }
+                }
+                what => {
+                    if let Some(record) = joined.records.get_mut(place) {
+                        happened(record, what);
+                    }
+                }
+            }
+        }
+        let is_open = |place: usize| {
+            joined.records.get(place).is_some_and(|record| record.end == FlightEnd::Open { has_started: false })
+        };
+        let open = places.into_iter().filter(|(_, place)| is_open(*place));
+        joined.open = open.map(|((level, id), place)| (level, id, place)).collect();
+        // Those of one request stay in their order.
+        joined.notes.sort_by_key(|note| note.record);
         joined
+    }
+
+    /// That request has started after so long.
+    pub(super) fn start(&mut self, place: usize, waited: Nanos) {
+        if let Some(record) = self.records.get_mut(place) {
+            happened(record, Happened::Started { waited });
+        }
+    }
+
+    fn note(&mut self, place: usize, fact: FlightFact) {
+        self.notes.extend(u32::try_from(place).ok().map(|record| FlightNote { record, fact }));
     }
 }
 
@@ -73,6 +128,8 @@ fn happened(record: &mut FlightRecord, what: Happened) {
         Happened::GaveUp { waited, reason } => {
             (record.waited, record.end) = (waited.max(0), FlightEnd::Rejected(reason));
         }
+        // These are notes.
+        Happened::Resized { .. } | Happened::ChargedAt { .. } | Happened::Charged { .. } | Happened::Costed { .. } => {}
     }
 }
 

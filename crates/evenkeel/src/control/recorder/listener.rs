@@ -36,14 +36,23 @@ impl Listener for RecordingListener {
             (*number, *claim) = (recorder.number, BlockClaim::default());
         }
         for event in events {
-            let what = match event.kind {
-                EventKind::Finished { ran, .. } => Happened::Finished { ran },
-                EventKind::Started { waited, .. } => Happened::Started { waited },
-                EventKind::GaveUp { waited, reason, .. } => Happened::GaveUp { waited, reason },
-                _ => continue,
+            let at = event.at.as_nanos();
+            let mut write = |what| {
+                let record = EventRecord { id: event.id, level: self.level, what };
+                recorder.events.push(claim, at, record.to_words());
             };
-            let record = EventRecord { id: event.id, level: self.level, what };
-            recorder.events.push(claim, event.at.as_nanos(), record.to_words());
+            match event.kind {
+                EventKind::Finished { ran, .. } => write(Happened::Finished { ran }),
+                EventKind::Started { waited, .. } => write(Happened::Started { waited }),
+                EventKind::GaveUp { waited, reason, .. } => write(Happened::GaveUp { waited, reason }),
+                EventKind::Costed { cost, unit, .. } => write(Happened::Costed { thousandths: cost, unit }),
+                EventKind::Resized { .. } => write(Happened::Resized { at, seats: event.seats }),
+                EventKind::Charged { seat_time } => {
+                    write(Happened::ChargedAt { at });
+                    write(Happened::Charged { seat_time });
+                }
+                _ => {}
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod join;
 mod listener;
+mod notes;
 mod object_changes;
 mod recording;
 mod records;
@@ -16,7 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::control::flight::FlightChange;
+use crate::control::flight::{FlightChange, FlightRate};
 use crate::control::level_names::{LevelKey, LevelNames};
 use arc_swap::ArcSwapOption;
 use evenkeel_engine::queue_set::{Rejection, RequestId};
@@ -24,6 +25,7 @@ use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Attributes, Classification, WorkEstimate};
 
 use crate::sync::{Mutex, MutexGuard, PoisonError};
+use notes::{ArrivalNote, PendingNotes};
 use records::{ARRIVAL_WORDS, ArrivalRecord, EVENT_WORDS};
 use requests::Requests;
 use shared_ring::{BlockClaim, SharedRing};
@@ -60,6 +62,8 @@ pub(crate) struct Recorder {
     events: SharedRing<EVENT_WORDS>,
     /// How many arrivals were missed because their thread was ending and had no block any more.
     missed: AtomicU64,
+    /// How many requests were rejected at once that have notes.
+    noted: AtomicU64,
     requests: Requests,
     changes: Mutex<VecDeque<FlightChange>>,
     /// Nobody asks it for a dump any more: threads let go of it.
@@ -71,6 +75,8 @@ struct ThreadClaims {
     /// How many recorders had ended when the thread last let go of those.
     ended: u64,
     claims: Vec<ThreadClaim>,
+    /// What is known of the request that arrives next, if anything.
+    pending: Option<PendingNotes>,
 }
 
 /// What a thread has claimed of a recorder. It has the recorder too: to ask for that costs more than everything else.
@@ -97,7 +103,8 @@ const REQUEST_BYTES: usize = 8 * (ARRIVAL_WORDS + 2 * EVENT_WORDS);
 
 thread_local! {
     /// The blocks of this thread, one for each recorder.
-    static CLAIMS: RefCell<ThreadClaims> = const { RefCell::new(ThreadClaims { ended: 0, claims: Vec::new() }) };
+    static CLAIMS: RefCell<ThreadClaims> =
+        const { RefCell::new(ThreadClaims { ended: 0, claims: Vec::new(), pending: None }) };
 }
 
 // === impl RecorderTap ===
@@ -153,16 +160,44 @@ impl RecorderTap {
             // A thread seldom serves more than one recorder.
             let is_first = all.claims.first().is_some_and(|claim| claim.number == number);
             let place = if is_first { 0 } else { self.place_of(&mut all.claims, number)? };
+            let notes = all.pending.take().filter(|notes| notes.flow_hash == class.flow_hash);
             let ThreadClaim { recorder, claim, .. } = all.claims.get_mut(place)?;
             let request = recorder.requests.number(attributes, class);
             let level = LevelKey::new(class.schema.level.id);
-            let record = ArrivalRecord { at, id, level, request, flow_hash: class.flow_hash, work, wait_limit };
+            let number = notes.map_or(0, |notes| recorder.write_notes(claim, notes, (level, id), at));
+            let flow_hash = class.flow_hash;
+            let record = ArrivalRecord { at, id, number, level, request, flow_hash, work, wait_limit };
             recorder.arrivals.push(claim, record.at.as_nanos(), record.to_words());
             Some(())
         });
         if !matches!(told, Ok(Some(()))) {
             self.miss();
         }
+    }
+
+    /// The request of that flow which this thread lets arrive next has asked for its rate.
+    #[cold]
+    pub(crate) fn note_rate(&self, flow_hash: u64, rate: FlightRate) {
+        self.note(flow_hash, |notes| notes.rate = Some(rate));
+    }
+
+    /// The request of that flow which this thread lets arrive next runs for long, as so many others of its level.
+    #[cold]
+    pub(crate) fn note_long_running(&self, flow_hash: u64, others: u32) {
+        self.note(flow_hash, |notes| notes.others = Some(others));
+    }
+
+    fn note(&self, flow_hash: u64, note: impl FnOnce(&mut PendingNotes)) {
+        if !self.is_on() {
+            return;
+        }
+        // A thread that ends has its arrival counted as missed.
+        let _ = CLAIMS.try_with(|all| {
+            let Ok(mut all) = all.try_borrow_mut() else { return };
+            let mut notes = all.pending.filter(|notes| notes.flow_hash == flow_hash);
+            note(notes.get_or_insert(PendingNotes::new(flow_hash)));
+            all.pending = notes;
+        });
     }
 
     /// The place of this thread's claim of the recorder with that number. It takes part from now on if it has none; `None` if there is no
@@ -237,9 +272,27 @@ impl Recorder {
             arrivals: SharedRing::new(requests),
             events: SharedRing::new(2 * requests),
             missed: AtomicU64::new(0),
+            noted: AtomicU64::new(0),
             requests: Requests::default(),
             changes: Mutex::default(),
             is_over: AtomicBool::new(false),
         }
+    }
+
+    /// Writes what is known of a request. Gives the number by which the notes name it, if it was rejected at once.
+    #[cold]
+    fn write_notes(
+        &self,
+        claim: &mut BlockClaim,
+        notes: PendingNotes,
+        (level, id): (LevelKey, Result<RequestId, Rejection>),
+        at: Instant,
+    ) -> u64 {
+        let number = if id.is_err() { self.noted.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
+        for fact in notes.facts() {
+            let note = ArrivalNote { at, id: id.map_err(|_| number), level, fact };
+            self.arrivals.push(claim, at.as_nanos(), note.to_words());
+        }
+        number
     }
 }

@@ -9,6 +9,7 @@ use crate::control::flight::{Flight, FlightHeader, LENGTH_MAX};
 use super::Recorder;
 use super::join::Joined;
 use super::listener::RecordingListener;
+use super::notes::ArrivalNote;
 use super::records::{ArrivalRecord, EventRecord};
 use crate::control::clock::nanos;
 use crate::control::flow_control::FlowControl;
@@ -73,11 +74,30 @@ impl FlowControl {
         let asked = now.as_nanos().saturating_sub(nanos(last).min(LENGTH_MAX));
         // The events of requests that arrived before that may have been overwritten, and requests that ended would look as if they ran.
         let from = overwritten.map_or(asked, |last| asked.max(last.saturating_add(1)));
-        let arrivals = arrivals.into_iter().map(ArrivalRecord::from_words);
+        let mut notes = Vec::new();
+        let arrivals = arrivals.into_iter().filter_map(|words| {
+            let note = ArrivalNote::from_words(words);
+            notes.extend(note);
+            note.is_none().then(|| ArrivalRecord::from_words(words))
+        });
         let times = from..=now.as_nanos();
         let arrivals = arrivals.filter(|arrival| times.contains(&arrival.at.as_nanos())).collect();
         let events = events.into_iter().map(EventRecord::from_words);
-        let Joined { records, levels: names } = Joined::new(arrivals, events, &shared.recorder.levels().names);
+        let mut joined = Joined::new(arrivals, notes, events, &shared.recorder.levels().names);
+        for level in shared.snapshot().levels.iter() {
+            let key = LevelKey::new(level.id);
+            let of_level: Vec<_> = joined.open.extract_if(.., |(level, ..)| *level == key).collect();
+            if of_level.is_empty() {
+                continue;
+            }
+            let core = level.lock();
+            for (_, id, place) in of_level {
+                if let Some((arrived, started)) = core.queue_set().start(id) {
+                    joined.start(place, started - arrived);
+                }
+            }
+        }
+        let Joined { records, notes, levels: names, .. } = joined;
         let missed = recorder.missed.load(Ordering::Relaxed);
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, nanos);
         let begin = records.first().map_or(now.as_nanos(), |first| first.at);
@@ -104,6 +124,6 @@ impl FlowControl {
             requests: recorder.requests.all(),
             changes: changes.into_iter().filter(|change| change.at >= from).collect(),
         };
-        Some(Flight { header, records })
+        Some(Flight { header, records, notes })
     }
 }

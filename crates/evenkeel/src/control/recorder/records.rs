@@ -1,5 +1,6 @@
-//! The records of the flight recorder in memory: for each request an arrival of 48 bytes, and at most two events of 24 bytes.
+//! The records of the flight recorder in memory: for each request an arrival of 48 bytes, and two events of 24 bytes; more where costs count.
 
+use crate::control::events::CostKind;
 use crate::control::flight::{reason_code, reason_of};
 use crate::control::level_names::LevelKey;
 use evenkeel_engine::WorkEstimate;
@@ -12,6 +13,8 @@ pub(crate) struct ArrivalRecord {
     pub(crate) at: Instant,
     /// The id of the request in its events, or why it was rejected at once.
     pub(crate) id: Result<RequestId, Rejection>,
+    /// The number by which notes name a request that was rejected at once; 0 if there are none.
+    pub(crate) number: u64,
     pub(crate) level: LevelKey,
     /// Who asks for what: see [`Requests`](super::requests::Requests).
     pub(crate) request: u32,
@@ -30,13 +33,42 @@ pub(crate) struct EventRecord {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Happened {
-    Started { waited: Nanos },
-    GaveUp { waited: Nanos, reason: Rejection },
-    Finished { ran: Nanos },
+    Started {
+        waited: Nanos,
+    },
+    GaveUp {
+        waited: Nanos,
+        reason: Rejection,
+    },
+    Finished {
+        ran: Nanos,
+    },
+    /// It has other seats from then on.
+    Resized {
+        at: Nanos,
+        seats: u32,
+    },
+    /// The charge that follows happened then.
+    ChargedAt {
+        at: Nanos,
+    },
+    Charged {
+        seat_time: Nanos,
+    },
+    Costed {
+        thousandths: u64,
+        unit: CostKind,
+    },
 }
 
 pub(crate) const ARRIVAL_WORDS: usize = 6;
 pub(crate) const EVENT_WORDS: usize = 3;
+
+/// The codes of events that few requests have, after those of the reasons.
+const RESIZED: u64 = 0x20;
+const CHARGED_AT: u64 = 0x21;
+const CHARGED: u64 = 0x22;
+const COSTED: u64 = 0x23;
 
 /// Times that need not be exact are kept in microseconds, up to an hour.
 const MICROSECOND: Nanos = 1_000;
@@ -51,7 +83,7 @@ impl ArrivalRecord {
         let WorkEstimate { initial_seats, final_seats, additional_latency } = self.work;
         let (id, code) = match self.id {
             Ok(id) => (id, 0),
-            Err(reason) => (RequestId::NONE, u64::from(reason_code(reason)) + 1),
+            Err(reason) => (RequestId::from_bits(self.number), u64::from(reason_code(reason)) + 1),
         };
         let seats = |seats: u32| u64::from(seats.min(0xFF_FFFF));
         [
@@ -67,12 +99,14 @@ impl ArrivalRecord {
     #[expect(clippy::cast_possible_truncation, reason = "parts of words")]
     pub(crate) fn from_words([at, id, places, flow_hash, seats, times]: [u64; ARRIVAL_WORDS]) -> Self {
         let code = (seats >> 56) as u8;
+        let (id, number) = match code.checked_sub(1).and_then(reason_of) {
+            Some(reason) => (Err(reason), id),
+            None => (Ok(RequestId::from_bits(id)), 0),
+        };
         Self {
             at: Instant::from_nanos(at.cast_signed()),
-            id: match code.checked_sub(1).and_then(reason_of) {
-                Some(reason) => Err(reason),
-                None => Ok(RequestId::from_bits(id)),
-            },
+            id,
+            number,
             level: LevelKey::from_bits((places >> 32) as u32),
             request: places as u32,
             flow_hash,
@@ -101,20 +135,33 @@ fn nanos(micros: u64) -> Nanos {
 impl EventRecord {
     #[inline]
     pub(crate) fn to_words(self) -> [u64; EVENT_WORDS] {
-        let (what, time) = match self.what {
-            Happened::Started { waited } => (0_u64, waited),
-            Happened::Finished { ran } => (1, ran),
-            Happened::GaveUp { waited, reason } => (2 + u64::from(reason_code(reason)), waited),
+        // The second number has room for 24 bits.
+        let (what, more, time) = match self.what {
+            Happened::Started { waited } => (0_u64, 0, waited),
+            Happened::Finished { ran } => (1, 0, ran),
+            Happened::GaveUp { waited, reason } => (2 + u64::from(reason_code(reason)), 0, waited),
+            Happened::Resized { at, seats } => (RESIZED, seats.min(0xFF_FFFF), at),
+            Happened::ChargedAt { at } => (CHARGED_AT, 0, at),
+            Happened::Charged { seat_time } => (CHARGED, 0, seat_time),
+            Happened::Costed { thousandths, unit } => (COSTED, unit.number().into(), thousandths.cast_signed()),
         };
-        [self.id.to_bits(), u64::from(self.level.to_bits()) | what << 32, time.cast_unsigned()]
+        let what = what << 32 | u64::from(more) << 40;
+        [self.id.to_bits(), u64::from(self.level.to_bits()) | what, time.cast_unsigned()]
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "parts of words")]
     pub(crate) fn from_words([id, what, time]: [u64; EVENT_WORDS]) -> Self {
-        let time = time.cast_signed();
-        let happened = match what >> 32 {
+        let (time, more) = (time.cast_signed(), (what >> 40) as u32);
+        let happened = match what >> 32 & 0xFF {
             0 => Happened::Started { waited: time },
             1 => Happened::Finished { ran: time },
+            RESIZED => Happened::Resized { at: time, seats: more },
+            CHARGED_AT => Happened::ChargedAt { at: time },
+            CHARGED => Happened::Charged { seat_time: time },
+            COSTED => {
+                let unit = CostKind::of_number(more as u8).unwrap_or(CostKind::Units);
+                Happened::Costed { thousandths: time.cast_unsigned(), unit }
+            }
             code => {
                 let reason = reason_of((code - 2) as u8).unwrap_or(Rejection::Cancelled);
                 Happened::GaveUp { waited: time, reason }
@@ -133,6 +180,7 @@ mod tests {
         let arrival = ArrivalRecord {
             at: Instant::from_nanos(123_456_789),
             id: Ok(RequestId::from_bits(0x0102_0304_0506_0708)),
+            number: 0,
             level: LevelKey::from_bits(3 << 16 | 5),
             request: u32::MAX,
             flow_hash: 9,
@@ -140,12 +188,16 @@ mod tests {
             wait_limit: 15_000_000_000,
         };
         assert_eq!(ArrivalRecord::from_words(arrival.to_words()), arrival);
-        let refused = ArrivalRecord { id: Err(Rejection::RateLimit), ..arrival };
+        let refused = ArrivalRecord { id: Err(Rejection::RateLimit), number: 77, ..arrival };
         assert_eq!(ArrivalRecord::from_words(refused.to_words()), refused);
         for what in [
             Happened::Started { waited: 5 },
             Happened::GaveUp { waited: 6, reason: Rejection::TimeOut },
             Happened::Finished { ran: 7 },
+            Happened::Resized { at: 8, seats: 0xFF_FFFF },
+            Happened::ChargedAt { at: 9 },
+            Happened::Charged { seat_time: -10 },
+            Happened::Costed { thousandths: u64::MAX, unit: CostKind::Tokens },
         ] {
             let event = EventRecord { id: RequestId::from_bits(4), level: LevelKey::from_bits(u32::MAX), what };
             assert_eq!(EventRecord::from_words(event.to_words()), event);
