@@ -240,10 +240,6 @@ pub mod metrics {
 mod fleet_tests;
 
 #[cfg(test)]
-#[path = "control/rings_tests.rs"]
-mod rings_tests;
-
-#[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;

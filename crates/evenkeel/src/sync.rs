@@ -5,3 +5,9 @@
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Runs a test that takes locks of this module. (Those in their place elsewhere work only where they are told to.)
+#[cfg(test)]
+pub(crate) fn run_test(test: impl Fn() + Send + Sync + 'static) {
+    test();
+}

@@ -25,6 +25,10 @@ mod sync {
 
     pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
+
+    pub(crate) fn run_test(test: impl Fn() + Send + Sync + 'static) {
+        shuttle::check_random(test, 1);
+    }
 }
 
 use std::future::Future;

@@ -38,7 +38,7 @@ pub(crate) mod retry;
 pub(crate) mod reused_box;
 pub(crate) mod revocation;
 mod ring;
-pub(crate) mod rings;
+mod rings;
 pub(crate) mod seat_division;
 pub(crate) mod seat_times;
 pub(crate) mod shadow;

@@ -68,3 +68,30 @@ impl<const W: usize> Rings<W> {
         self.lock().get(place).cloned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::run_test;
+
+    #[test]
+    fn writers_that_are_gone_make_room_for_others() {
+        run_test(|| {
+            let rings = Rings::<2>::new(RingLimits { records: 64, long: 2, all: 2 });
+            let (mut cursors, mut read) = (Vec::new(), Vec::new());
+            for number in 0..5 {
+                let (one, other) = (rings.add().unwrap(), rings.add().unwrap());
+                assert!(rings.add().is_none(), "there are two writers");
+                one.push([number, 1]);
+                other.push([number, 2]);
+                if number % 2 == 0 {
+                    assert_eq!(rings.read(&mut cursors, &mut read), 0);
+                }
+            }
+            // Nothing of those that are gone is lost.
+            read.sort_unstable();
+            let all: Vec<[u64; 2]> = (0..5).flat_map(|number| [[number, 1], [number, 2]]).collect();
+            assert_eq!(read, all);
+        });
+    }
+}

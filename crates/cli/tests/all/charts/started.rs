@@ -283,8 +283,8 @@ async fn the_pods_of_a_fleet_share_their_seats_by_an_etcd_with_tls_and_a_user() 
         until("two pods that share 600 seats", || {
             let page = pod.ask(addresses.admin, "/metrics").1;
             let lines = [
-                "evenkeel_fleet_instances 2",
-                "evenkeel_fleet_seats 600",
+                "evenkeel_fleet_instances 2.0",
+                "evenkeel_fleet_seats 600.0",
                 "evenkeel_fleet_footing{footing=\"grant\"} 1",
             ];
             lines.iter().all(|line| page.lines().any(|found| found == *line))

@@ -294,21 +294,24 @@ mod tests {
     use evenkeel_engine::time::Instant;
 
     use super::*;
+    use crate::sync::run_test;
 
     #[test]
     fn a_ledger_that_takes_the_place_of_another_begins_with_nothing() {
-        let accounts = LevelAccounts::default();
-        let [first, second] = [(); 2].map(|()| CostLedger::new(&accounts.costs));
-        let mut account = evenkeel_engine::cost::CostAccount::open(0.0, 1, None, None);
-        account.end_with(7.0);
-        let ended = account.settle(Instant::default(), Instant::default());
-        for ledger in [&first, &second] {
-            ledger.note(&ended, 3.0, None, false);
-        }
-        let place = first.place;
-        drop(first);
-        let third = CostLedger::new(&accounts.costs);
-        assert_eq!((third.place, third.counts().cost), (place, 0.0));
-        assert_eq!((second.counts().cost, second.counts().expected), (7.0, 3.0));
+        run_test(|| {
+            let accounts = LevelAccounts::default();
+            let [first, second] = [(); 2].map(|()| CostLedger::new(&accounts.costs));
+            let mut account = evenkeel_engine::cost::CostAccount::open(0.0, 1, None, None);
+            account.end_with(7.0);
+            let ended = account.settle(Instant::default(), Instant::default());
+            for ledger in [&first, &second] {
+                ledger.note(&ended, 3.0, None, false);
+            }
+            let place = first.place;
+            drop(first);
+            let third = CostLedger::new(&accounts.costs);
+            assert_eq!((third.place, third.counts().cost), (place, 0.0));
+            assert_eq!((second.counts().cost, second.counts().expected), (7.0, 3.0));
+        });
     }
 }
