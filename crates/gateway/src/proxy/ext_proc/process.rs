@@ -53,6 +53,13 @@ struct Course {
     asks_for_response: bool,
 }
 
+/// A request that has no seat yet. If it never gets one, it has left, whichever way its stream ends: when Envoy resets the stream, it is dropped.
+struct WaitingForSeat {
+    worker: Rc<Worker>,
+    arrived: Instant,
+    is_over: bool,
+}
+
 /// What a request has come to.
 enum Next {
     Started(Started),
@@ -139,18 +146,20 @@ impl RequestStream {
             responded: Some(respond),
             asks_for_response,
         };
-        let arrived = Instant::now();
+        let mut waiting = WaitingForSeat { worker: Rc::clone(&worker), arrived: Instant::now(), is_over: false };
         // The response, while Envoy sends it.
         let mut response_under_way = None;
         loop {
             match poll_fn(|context| course.poll_next(&mut self.messages, context)).await? {
                 Next::Started(started) => {
                     course.started = None;
-                    SHORT_WAITS.with_borrow_mut(|waits| waits.stayed_for(arrived.elapsed()));
+                    waiting.is_over = true;
+                    SHORT_WAITS.with_borrow_mut(|waits| waits.stayed_for(waiting.arrived.elapsed()));
                     worker.metrics.ext_proc_request(ExtProcOutcome::Started);
                     self.outgoing.send(&ProcessingResponse::start(&started, course.asks_for_response));
                 }
                 Next::Response(response) if course.started.is_some() => {
+                    waiting.is_over = true;
                     logged.note_response(&response, user.as_ref().ok().map(|user| &**user));
                     let reason = response.extensions().get::<Rejected>().map(|rejected| rejected.reason.as_str());
                     return self.respond(*response, reason.unwrap_or("refused"), &exchange).await;
@@ -160,10 +169,9 @@ impl RequestStream {
                 Next::Ended => break,
             }
         }
-        if course.started.is_some() {
-            worker.metrics.ext_proc_request(ExtProcOutcome::Left);
-            note_left(arrived.elapsed());
-        } else if let (Some(respond), Some(future)) = (course.responded, course.future) {
+        if course.started.is_none()
+            && let (Some(respond), Some(future)) = (course.responded, course.future)
+        {
             // What Envoy does not tell counts as a good response: a request that is merely dropped would count as one that failed.
             let _ = respond.send(StatusCode::OK);
             response_under_way = future.await.ok().map(Box::new);
@@ -227,6 +235,17 @@ impl Course {
             return Poll::Ready(Ok(Next::Started(started)));
         }
         messages.poll_next(context).map(|message| message.map_or(Ok(Next::Ended), |message| message.map(Next::Message)))
+    }
+}
+
+// === impl WaitingForSeat ===
+
+impl Drop for WaitingForSeat {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.worker.metrics.ext_proc_request(ExtProcOutcome::Left);
+            note_left(self.arrived.elapsed());
+        }
     }
 }
 
