@@ -274,7 +274,8 @@ async fn the_pods_of_a_fleet_share_their_seats_by_an_etcd_with_tls_and_a_user() 
     let (user, upstream) = (User::new(), Upstream::start());
     let (etcd, mut secrets) = user.protected_etcd().await;
     let members = format!("fleet.endpoints={{{}}}", etcd.endpoint());
-    let rendered = helm.render("shared-seats", &[&members, "fleet.tls.serverName=etcd", AT_ONCE]);
+    let rendered = helm
+        .render("shared-seats", &[&members, "fleet.tls.serverName=etcd", "upstreams[0].url=http://orders:80", AT_ONCE]);
     let pods = [(); 2].map(|()| Pod::new(&rendered, &secrets, &upstream.url()));
     let gateways = pods.each_ref().map(Pod::start_gateway);
     for (pod, (_, addresses)) in pods.iter().zip(&gateways) {
@@ -302,6 +303,8 @@ async fn the_pods_of_a_fleet_share_their_seats_by_an_etcd_with_tls_and_a_user() 
     *password = "another".to_owned();
     let stranger = Pod::new(&rendered, &secrets, &upstream.url());
     let (running, addresses) = stranger.start_gateway();
-    until("no seats", || stranger.ask(addresses.admin, "/readyz?verbose").1.contains("[-]fleet "));
+    until("no seats", || {
+        stranger.ask(addresses.admin, "/readyz?verbose").1.contains("the fleet has given it no seats")
+    });
     stop(running);
 }
