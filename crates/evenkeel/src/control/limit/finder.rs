@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evenkeel_engine::auto_limit::{AutoLimit, LimitChange, Load, Sample, Totals};
+#[cfg(feature = "fleet")]
+use evenkeel_engine::auto_limit::Totals;
+use evenkeel_engine::auto_limit::{AutoLimit, LimitChange, Load, Sample};
 use evenkeel_engine::time::{Instant, Nanos};
 
 use super::{LimitState, LimitStep, Pace};
@@ -21,6 +23,7 @@ pub(crate) struct Finder {
     is_held_down: bool,
     floor: u32,
     /// What has happened since an instance of the fleet finds the limit for all (FL-13).
+    #[cfg(feature = "fleet")]
     totals: Totals,
 }
 
@@ -46,6 +49,7 @@ impl Finder {
             counts: BTreeMap::new(),
             is_held_down: false,
             floor: 1,
+            #[cfg(feature = "fleet")]
             totals: Totals::default(),
         }
     }
