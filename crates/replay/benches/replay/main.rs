@@ -1,6 +1,6 @@
 //! How fast logs are read and replayed, and in how much memory.
 
-#![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark")]
+#![allow(clippy::unwrap_used, clippy::cast_precision_loss, clippy::print_stdout, reason = "a benchmark")]
 
 mod by_serde;
 mod incident;
