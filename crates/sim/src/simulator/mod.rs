@@ -1,5 +1,7 @@
 //! `Simulator`: the engine with a virtual clock, and the service behind it.
 
+mod changes;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use std::sync::Arc;
 use evenkeel_api::Preset;
 use evenkeel_engine::auto_limit::{AutoLimit, Totals};
 use evenkeel_engine::borrowing::SeatDivision;
-use evenkeel_engine::controller::{Borrowing, Objects, ServerConfig};
+use evenkeel_engine::controller::{Objects, ServerConfig};
 use evenkeel_engine::cost::route_key;
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::drain::DrainMeter;
@@ -16,7 +18,7 @@ use evenkeel_engine::queue_set::{Arrival, Ended, Finish, Phase, Rejection};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, WatchCounts};
 use evenkeel_engine::{
-    ApplyReport, Attributes, Classification, Configuration, Engine, EngineEffects, Flow, LevelId, Ticket, WorkEstimate,
+    Attributes, Classification, Configuration, Engine, EngineEffects, Flow, LevelId, Ticket, WorkEstimate,
 };
 use evenkeel_fleet::{RateLoad, RateShares};
 
@@ -379,26 +381,6 @@ impl<T: Copy> Simulator<T> {
         self.entered
     }
 
-    /// Changes a request, if it runs. Everything that is due by then happens first.
-    pub fn change(&mut self, at: Nanos, ticket: Ticket, change: RunningChange, outcomes: &mut impl Outcomes<T>) {
-        self.run_until(at, outcomes);
-        let now = self.begin_event(at);
-        self.change_running(now, ticket, change);
-        self.settle(outcomes);
-    }
-
-    fn change_running(&mut self, now: Instant, ticket: Ticket, change: RunningChange) {
-        match change {
-            RunningChange::Seats(seats) => {
-                self.engine.set_seats(now, ticket, seats, &mut self.happened);
-                self.look_at(ticket.level, 0);
-            }
-            RunningChange::Charge(seat_time) => {
-                self.engine.charge(now, ticket, seat_time, &mut self.happened);
-            }
-        }
-    }
-
     /// When the next timer is due or the next request ends; `None` if never.
     pub fn next_event(&self) -> Option<Nanos> {
         let tick = self.auto.as_ref().map(|auto| auto.next_tick).filter(|tick| *tick < Nanos::MAX);
@@ -482,57 +464,6 @@ impl<T: Copy> Simulator<T> {
             self.run_until(next.saturating_add(SECOND), outcomes);
         }
         self.close_records();
-    }
-
-    /// The server follows these objects from now on.
-    pub fn apply(&mut self, at: Nanos, objects: Objects, outcomes: &mut impl Outcomes<T>) -> ApplyReport {
-        self.run_until(at, outcomes);
-        let now = self.begin_event(at);
-        let report = self.engine.apply(objects, now, &mut self.happened);
-        self.follow_configuration();
-        self.settle(outcomes);
-        report
-    }
-
-    /// The server has so many seats from now on.
-    pub fn set_seats(&mut self, at: Nanos, seats: i64, outcomes: &mut impl Outcomes<T>) {
-        self.run_until(at, outcomes);
-        let now = self.begin_event(at);
-        self.engine.set_server_limit(seats, now, &mut self.happened);
-        self.follow_configuration();
-        self.settle(outcomes);
-    }
-
-    /// Levels borrow in this way from now on.
-    pub fn set_borrowing(&mut self, at: Nanos, borrowing: Borrowing, outcomes: &mut impl Outcomes<T>) {
-        self.run_until(at, outcomes);
-        let now = self.begin_event(at);
-        self.engine.set_borrowing(borrowing, now, &mut self.happened);
-        self.follow_configuration();
-        self.settle(outcomes);
-    }
-
-    /// Seats are kept for newcomers that would wait for longer than this from now on.
-    pub fn set_newcomer_wait(&mut self, at: Nanos, wait: Nanos, outcomes: &mut impl Outcomes<T>) {
-        self.run_until(at, outcomes);
-        let now = self.begin_event(at);
-        self.engine.set_newcomer_wait(wait, now, &mut self.happened);
-        self.follow_configuration();
-        self.settle(outcomes);
-    }
-
-    /// The service works on so many requests at a time from now on; `None` for no limit of its own.
-    pub fn set_slots(&mut self, at: Nanos, slots: Option<u32>, outcomes: &mut impl Outcomes<T>) {
-        self.run_until(at, outcomes);
-        self.begin_event(at);
-        self.service.set_slots(self.now, slots);
-    }
-
-    /// From now on, all requests fail that start, or none.
-    pub fn set_failing(&mut self, at: Nanos, is_failing: bool, outcomes: &mut impl Outcomes<T>) {
-        self.run_until(at, outcomes);
-        self.begin_event(at);
-        self.service.set_failing(is_failing);
     }
 
     /// Starts counting; earlier events are only in the series of the levels.
