@@ -9,29 +9,12 @@ use evenkeel::clock::ManualClock;
 use evenkeel::request::{Arrived, FlowRequest, Patience, Rejection};
 use evenkeel::{Attributes, FlowControl, Permit, Rejected, RequestInfo, User, WorkEstimate};
 
+use crate::costed_objects::{PER_FLOW, costed_objects};
 use crate::layer::{ask, get};
 
 /// A service whose users have this rate each, in a level with so many seats.
 fn objects(annotations: &str, wait_limit: &str) -> String {
-    format!(
-        "
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {{name: api, annotations: {{evenkeel.dev/queuing: per-flow, evenkeel.dev/wait-limit: {wait_limit}}}}}
-spec: {{type: Limited, limited: {{nominalConcurrencyShares: 100, limitResponse: {{type: Queue, queuing: {{}}}}}}}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {{name: users, annotations: {{{annotations}}}}}
-spec:
-  matchingPrecedence: 100
-  priorityLevelConfiguration: {{name: api}}
-  distinguisherMethod: {{type: ByUser}}
-  rules:
-  - subjects: [{{kind: Group, group: {{name: '*'}}}}]
-    nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]
-"
-    )
+    costed_objects(&format!("{PER_FLOW}, evenkeel.dev/wait-limit: {wait_limit}"), annotations)
 }
 
 fn controlled(annotations: &str, wait_limit: &str) -> (FlowControl, ManualClock) {

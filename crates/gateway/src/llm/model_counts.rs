@@ -11,16 +11,16 @@ use super::token_count::{Tokens, whole};
 /// Counts by model, while tokens arise: `TokenTotals` gets the tokens of a request when it has ended, which may be minutes later. Only
 /// responses add models. Beyond a number of them, newcomers take the places of those that have been quiet for long, or else are counted together.
 #[derive(Debug, Default)]
-pub(crate) struct ModelCounts(Mutex<Table>);
+pub(crate) struct ModelCounts(Mutex<KnownModels>);
 
 #[derive(Debug, Default)]
-struct Table {
-    by_model: HashMap<Box<str>, Entry>,
+struct KnownModels {
+    by_model: HashMap<Box<str>, KnownModel>,
     others: Option<Arc<ModelCount>>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct KnownModel {
     count: Arc<ModelCount>,
     began_at: Instant,
 }
@@ -28,15 +28,15 @@ struct Entry {
 /// The tokens that one model has taken and given so far.
 #[derive(Debug, Default)]
 struct ModelCount {
-    prompt: Counter,
-    output: Counter,
+    prompt: TokenSum,
+    output: TokenSum,
     running: AtomicU64,
     first_tokens: FirstTokens,
 }
 
 /// The sum of what is known of all requests. Final usage may correct a request downwards.
 #[derive(Debug, Default)]
-struct Counter {
+struct TokenSum {
     now: AtomicU64,
     /// The highest sum that was read. Readers see no other: what was counted too much is made up for by what comes next.
     highest: AtomicU64,
@@ -109,9 +109,9 @@ impl ModelCounts {
     }
 }
 
-// === impl Table ===
+// === impl KnownModels ===
 
-impl Table {
+impl KnownModels {
     fn count_of(&mut self, now: Instant, model: &str) -> Arc<ModelCount> {
         if let Some(entry) = self.by_model.get_mut(model) {
             entry.began_at = now;
@@ -119,7 +119,7 @@ impl Table {
         }
         if self.by_model.len() < MODELS_MAX || self.make_room(now) {
             let count = Arc::<ModelCount>::default();
-            self.by_model.insert(model.into(), Entry { count: Arc::clone(&count), began_at: now });
+            self.by_model.insert(model.into(), KnownModel { count: Arc::clone(&count), began_at: now });
             return count;
         }
         Arc::clone(self.others.get_or_insert_default())
@@ -127,7 +127,7 @@ impl Table {
 
     /// Counts the model that has been quiet for longest among the others, if that was long enough.
     fn make_room(&mut self, now: Instant) -> bool {
-        let is_quiet = |entry: &Entry| {
+        let is_quiet = |entry: &KnownModel| {
             entry.count.running.load(Ordering::Relaxed) == 0 && now.saturating_duration_since(entry.began_at) >= QUIET
         };
         let quiet = self.by_model.iter().filter(|(_, entry)| is_quiet(entry));
@@ -141,9 +141,9 @@ impl Table {
     }
 }
 
-// === impl Counter ===
+// === impl TokenSum ===
 
-impl Counter {
+impl TokenSum {
     /// What is known of a request has changed.
     fn change(&self, before: u64, after: u64) {
         if after != before {

@@ -39,10 +39,7 @@ async fn fl_4_seats_follow_the_demand_of_three_gateways() {
     }
     let (etcd, service) = (EtcdServer::start().await, Service::start().await);
     let members = [etcd.endpoint()];
-    let mut fleet = Vec::new();
-    for number in 0..3 {
-        fleet.push(Gateway::start(number, &service, &members, FLEET, &ANYBODY).await);
-    }
+    let mut fleet = Gateway::start_three(&service, &members, &FLEET, &ANYBODY).await;
     // 90/5/5, then 5/5/90.
     let want = |fleet: &[Gateway], wanted: [u64; 3]| {
         fleet.iter().zip(wanted).for_each(|(gateway, wanted)| gateway.clients.want(wanted));
@@ -99,11 +96,9 @@ async fn fl_9_without_etcd_three_gateways_serve_their_floors() {
     let lasts = std::env::var("FLEET_AWAY_SECONDS").map_or(5, |seconds| seconds.parse().unwrap());
     let (mut etcd, service) = (EtcdServer::start().await, Service::start().await);
     let members = [etcd.endpoint()];
-    let mut fleet = Vec::new();
-    for number in 0..3 {
-        let gateway = Gateway::start(number, &service, &members, Sharing::Fleet("ttl: 1500ms"), &ANYBODY).await;
+    let fleet = Gateway::start_three(&service, &members, &Sharing::Fleet("ttl: 1500ms"), &ANYBODY).await;
+    for gateway in &fleet {
         gateway.clients.want(SEATS);
-        fleet.push(gateway);
     }
     until_in_flight(&service, SEATS * 95 / 100).await;
     until("all floors are known", || async {
@@ -197,10 +192,7 @@ async fn fl_3_etcd_gets_a_write_a_second_at_rest_and_four_in_a_storm() {
     }
     let (etcd, service) = (EtcdServer::start().await, Service::start().await);
     let members = [etcd.endpoint()];
-    let mut fleet = Vec::new();
-    for number in 0..3 {
-        fleet.push(Gateway::start(number, &service, &members, FLEET, &ANYBODY).await);
-    }
+    let fleet = Gateway::start_three(&service, &members, &FLEET, &ANYBODY).await;
     fleet[0].until_page("/metrics", &["\nevenkeel_fleet_instances 3"]).await;
     let lasts = Duration::from_secs(if std::env::var_os("FLEET_LIVE_SECONDS").is_some() { 20 } else { 4 });
     // The division of those that have joined settles first.

@@ -43,11 +43,9 @@ async fn fl_13_three_gateways_find_the_seats_of_their_service() {
     }
     let (etcd, service) = (EtcdServer::start().await, Service::start().await);
     let members = [etcd.endpoint()];
-    let mut fleet = Vec::new();
-    for number in 0..3 {
-        let gateway = Gateway::start(number, &service, &members, FLEET, &["anybody"]).await;
+    let mut fleet = Gateway::start_three(&service, &members, &FLEET, &["anybody"]).await;
+    for gateway in &fleet {
         gateway.clients.want(MOST);
-        fleet.push(gateway);
     }
     until("more seats", || async { (service.in_flight() >= MOST * 9 / 10).then_some(()) }).await;
     let finder = until_one_finds(&fleet).await;

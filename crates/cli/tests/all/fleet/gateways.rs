@@ -39,6 +39,20 @@ pub(super) enum Sharing {
 // === impl Gateway ===
 
 impl Gateway {
+    /// Three of them in front of one service.
+    pub(super) async fn start_three(
+        service: &Service,
+        members: &[String],
+        sharing: &Sharing,
+        tenants: &[&str],
+    ) -> Vec<Self> {
+        let mut fleet = Vec::new();
+        for number in 0..3 {
+            fleet.push(Self::start(number, service, members, sharing.clone(), tenants).await);
+        }
+        fleet
+    }
+
     pub(super) async fn start(
         number: u64,
         service: &Service,

@@ -30,10 +30,7 @@ async fn rl_6_three_gateways_accept_the_rate_of_a_client_together() {
     let lasts = if std::env::var_os("FLEET_LIVE_SECONDS").is_some() { 30 } else { 5 };
     let (etcd, service) = (EtcdServer::start().await, Service::start().await);
     let members = [etcd.endpoint()];
-    let mut fleet = Vec::new();
-    for number in 0..3 {
-        fleet.push(Gateway::start(number, &service, &members, FLEET, &["alice"]).await);
-    }
+    let fleet = Gateway::start_three(&service, &members, &FLEET, &["alice"]).await;
     for gateway in &fleet {
         gateway
             .until_page("/metrics", &["\nevenkeel_fleet_instances 3", "\nevenkeel_fleet_footing{footing=\"grant\"} 1"])

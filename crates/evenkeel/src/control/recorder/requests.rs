@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::control::flight::FlightRequest;
+use evenkeel_engine::cost::text_key;
 use evenkeel_engine::{Attributes, Classification};
 
+use crate::control::flight::FlightRequest;
 use crate::sync::{Mutex, PoisonError};
 
 /// The numbers of requests, in bounded memory.
@@ -38,8 +39,6 @@ const PATHS_MAX: u32 = 64;
 const BYTES_MAX: usize = 8 << 20;
 /// Longer texts are cut.
 const TEXT_MAX: usize = 512;
-/// Spreads bits by a multiplication.
-const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 /// The request of which nothing is known.
 const UNKNOWN: u32 = 0;
 
@@ -52,8 +51,8 @@ impl Requests {
         let Attributes { user, request } = attributes;
         let flow = class.flow_hash ^ (class.index as u64).rotate_left(48);
         // A client that makes two of its requests collide only has them shown as one.
-        let [name, path, verb] = [&*user.name, &*request.path, &*request.verb].map(|text| hash(text.as_bytes()));
-        let hash = mix(flow ^ name ^ path.rotate_left(21) ^ verb.rotate_left(42));
+        let [name, path, verb] = [&*user.name, &*request.path, &*request.verb].map(text_key);
+        let hash = flow ^ name ^ path.rotate_left(21) ^ verb.rotate_left(42);
         let Some(place) = self.known.get(usize::try_from(hash >> NUMBER_BITS).unwrap_or(0) % PLACES) else {
             return UNKNOWN;
         };
@@ -153,33 +152,4 @@ fn cut(text: &str) -> String {
         end -= 1;
     }
     text.get(..end).unwrap_or_default().to_owned()
-}
-
-/// A cheap hash of some bytes.
-#[inline]
-fn hash(bytes: &[u8]) -> u64 {
-    let (words, _) = bytes.as_chunks::<8>();
-    let mut hash = (bytes.len() as u64).wrapping_mul(FACTOR);
-    for word in words {
-        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR).rotate_left(29);
-    }
-    mix(hash ^ last_of(bytes))
-}
-
-/// The last bytes as a word. Some of them may be in it twice, which is cheaper than to take them one by one: most texts are short.
-#[inline]
-fn last_of(bytes: &[u8]) -> u64 {
-    if let Some(last) = bytes.last_chunk() {
-        return u64::from_le_bytes(*last);
-    }
-    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
-    }
-    bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
-}
-
-#[inline]
-fn mix(hash: u64) -> u64 {
-    let hash = hash.wrapping_mul(FACTOR);
-    hash ^ hash >> 32
 }
